@@ -1332,8 +1332,7 @@ GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output 
 /* C = func(alpha A B + beta C, row, col), in the launch that computes the product: a bias, an activation, any functor
  * or lambda of device code with Acc operator()(Acc value, size_t row, size_t col) const, where Acc is float, or double
  * for products of doubles. func is called once for each element of C, with the value before it is rounded to C's type.
- * Kernels are compiled for one precision. (Those of Hopper's wgmma have no functors yet: there the portable
- * tensor-core kernels compute such a product.)
+ * Kernels are compiled for one precision.
  *
  *   const auto relu = [=] __device__(float value, size_t, size_t col) { return fmaxf(value + bias[col], 0.0f); };
  *   GK_CHECK(gk_matmul_epilogue(a, b, c, m, n, k, relu)); */
@@ -8038,8 +8037,8 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
 }
 /* The fallback of Hopper's kernels, if the binary has no code of theirs for this type. Without split-K, because the
  * scratch was not measured for it. */
-template <int Products, class Element, class Out>
-cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out> &p, cudaStream_t stream) {
+template <int Products, class Element, class Out, class Func>
+cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out, Func> &p, cudaStream_t stream) {
   gk__partials none = gk__partials();
   gk__mma_plan plan;
   GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &plan, &none)));
@@ -8129,6 +8128,11 @@ struct gk__wgmma_split_params : gk__wgmma_params {
 };
 template <bool Splits> struct gk__wgmma_params_of { typedef gk__wgmma_params type; };
 template <> struct gk__wgmma_params_of<true> { typedef gk__wgmma_split_params type; };
+/* The parameters of a kernel: those of its configuration, and the functor of the epilogue. */
+template <class Shape, class Func> struct gk__wgmma_args : Shape::params {
+  Func func;
+  explicit gk__wgmma_args(const Func &f) : Shape::params(), func(f) {}
+};
 
 /* A kernel configuration: a tile of Rows x Cols of C. One block computes a tile; with ClusterSplitK, the blocks of a
  * cluster split its k. TMA multicast within a cluster was no faster: the tiles of a raster group hit in L2, and large
@@ -8488,11 +8492,20 @@ GK__D int gk__wgmma_valid_count(const gk__wgmma_params &p, unsigned row_idx, uns
   if (row_idx >= p.m || col_idx >= p.n) return 0;
   return col_idx + 1 < p.n ? 2 : 1;
 }
-/* Adds beta C to a pair of elements and stores those that are in bounds. c is the first element of their row. */
-template <class Out>
-GK__D void gk__wgmma_store_pair(const gk__wgmma_params &p, void *c, unsigned row_idx, unsigned col_idx, float *pair) {
+/* The epilogue of a pair of neighbours, which are multiplied by alpha already: f(pair + beta C). Returns how many of
+ * them are in bounds; the others do not change. c is the first element of their row. */
+template <class Out, class Args>
+GK__D int gk__wgmma_finish_pair(const Args &p, const void *c, unsigned row_idx, unsigned col_idx, float *pair) {
   const int item_count = gk__wgmma_valid_count(p, row_idx, col_idx);
   if (p.beta != 0) gk__wgmma_add_c<Out>(p, c, col_idx, item_count, pair);
+  if (item_count > 0) pair[0] = p.func(pair[0], row_idx, col_idx);
+  if (item_count > 1) pair[1] = p.func(pair[1], row_idx, col_idx + 1);
+  return item_count;
+}
+/* The same, and stores those in bounds. */
+template <class Out, class Args>
+GK__D void gk__wgmma_store_pair(const Args &p, void *c, unsigned row_idx, unsigned col_idx, float *pair) {
+  const int item_count = gk__wgmma_finish_pair<Out>(p, c, row_idx, col_idx, pair);
   gk__store_pair<Out>(c, col_idx, item_count, p.pairs_aligned, pair[0], pair[1]);
 }
 
@@ -8565,8 +8578,8 @@ GK__D void gk__wgmma_store_row(unsigned char *dest, unsigned from, unsigned pos,
 
 /* The epilogue of a consumer warpgroup. If TMA can store C, it stores boxes of 64 rows by 128 bytes from two staging
  * buffers. Otherwise each warp stores its 16 rows. */
-template <class Shape, class Out>
-GK__D void gk__wgmma_store(const typename Shape::params &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
+template <class Shape, class Out, class Func>
+GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
                            const gk__wgmma_work_tile &work, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
   const int row_bytes = Shape::col_count * bytes % 256 == 0 ? 256 : 128;
@@ -8577,14 +8590,14 @@ GK__D void gk__wgmma_store(const typename Shape::params &p, float (&acc)[Shape::
                    col_idx = work.col_idx + lane_id % 4 * 2;
     GK__UNROLL
     for (int i = 0; i < Shape::col_count / 2; i++) acc[e][i] *= p.alpha;
-    if (p.beta != 0) {
+    if (p.beta != 0 || !std::is_same<Func, gk__identity>::value) {
       GK__UNROLL
       for (unsigned half_idx = 0; half_idx < 2; half_idx++) {
         const unsigned row_idx = work.c_row(p, warp_row + lane_id / 4 + half_idx * 8);
         GK__UNROLL
         for (unsigned i = 0; i < Shape::col_count / 8; i++)
-          gk__wgmma_add_c<Out>(p, c + row_idx * p.ldc * bytes, col_idx + i * 8,
-                               gk__wgmma_valid_count(p, row_idx, col_idx + i * 8), acc[e] + i * 4 + half_idx * 2);
+          gk__wgmma_finish_pair<Out>(p, c + row_idx * p.ldc * bytes, row_idx, col_idx + i * 8,
+                                     acc[e] + i * 4 + half_idx * 2);
       }
     }
     if (!p.tma_store) {
@@ -8623,9 +8636,9 @@ GK__D void gk__wgmma_store(const typename Shape::params &p, float (&acc)[Shape::
 /* The cluster reduction. Each block has the accumulators of one partition of k, stores them to shared memory over the
  * operand stages, and sends every other block the rows that this one owns (bulk copies to distributed shared memory).
  * Each block then adds the partials of its rows in the order of k, and stores them to C. */
-template <class Shape, class Out>
+template <class Shape, class Out, class Func>
 GK__D void
-gk__wgmma_cluster_reduce(const typename Shape::params &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
+gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
                          const gk__wgmma_work_tile &work, unsigned group, const gk__wgmma_pipeline<Shape> &pipe,
                          unsigned cluster_rank, unsigned cluster_size) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
@@ -8669,9 +8682,9 @@ gk__wgmma_cluster_reduce(const typename Shape::params &p, float (&acc)[Shape::m6
 }
 #endif /* GK__WGMMA_CODE */
 
-template <class Shape, class Element, class Out>
+template <class Shape, class Element, class Out, class Func>
 __global__ void __launch_bounds__(Shape::thread_count, 1)
-    gk__wgmma_kernel(const __grid_constant__ typename Shape::params p) {
+    gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Shape, Func> p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
@@ -8891,11 +8904,11 @@ inline size_t gk__split_tile_count(size_t m, size_t split, size_t row_count) {
   return split * gk_ceil_div(gk_ceil_div(m, split), row_count);
 }
 /* cluster_size: blocks that split the k of a tile; 1 unless Shape::cluster_split_k. */
-template <class Shape, class Element, class Out>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned cluster_size, int sms,
+template <class Shape, class Element, class Out, class Func>
+cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size, int sms,
                              cudaStream_t stream) {
   const char *const call = "gk_matmul";
-  const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out>);
+  const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
   if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
@@ -8906,7 +8919,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned cl
   const size_t c_address = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   const size_t max_stride =
       ((size_t(1) << 40) - 16) / bytes; /* elements; the strides of a tensor map are below 2^40 bytes */
-  typename Shape::params p;
+  gk__wgmma_args<Shape, Func> p(x.func);
   /* Boxes do not extend beyond the rows of A, because TMA would spend more time on zeros than on elements. The stale
    * elements in their place only reach accumulators that are not stored. */
   const int box = x.a.k_major && part_rows < static_cast<size_t>(Shape::row_count)
@@ -8952,8 +8965,8 @@ template <class Element> bool gk__begins_within_sectors(const gk__operand_view<E
   return v.split <= 1 &&
          (reinterpret_cast<uintptr_t>(v.data) % 32 || v.leading_dim * gk__wgmma_type<Element>::bytes % 32);
 }
-template <class Element, class Out>
-gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const gk__tensor_args<Element, Out> &p) {
+template <class Element, class Out, class Func>
+gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const gk__tensor_args<Element, Out, Func> &p) {
   const gk__wgmma_sector_penalty penalty = {gk__begins_within_sectors(p.a) ? 85u : 0u,
                                             gk__begins_within_sectors(p.b) ? 160u : 0u};
   return penalty;
@@ -8992,11 +9005,12 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
 /* A set of tiles: run() chooses one for `batch` matrices of row_count x col_count, and launches its kernel. For an A
  * that is split, these are the split matrices. The cost of a k block is proportional to the number of its products. */
 template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
-  template <class Element, class Out>
-  static cudaError_t run(const gk__tensor_args<Element, Out> &p, size_t row_count, size_t col_count, size_t k_blocks,
-                         size_t batch, gk__wgmma_sector_penalty penalty, int sms, cudaStream_t stream) {
-    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out> &, unsigned, int,
-                                    cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out>...};
+  template <class Element, class Out, class Func>
+  static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t row_count, size_t col_count,
+                         size_t k_blocks, size_t batch, gk__wgmma_sector_penalty penalty, int sms,
+                         cudaStream_t stream) {
+    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, int,
+                                    cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out, Func>...};
     const gk__wgmma_tile_cost tiles[] = {
         {Tiles::row_count, Tiles::col_count, Tiles::k_block_time * Products, Tiles::overhead, Tiles::ranks}...};
     const gk__wgmma_choice choice = gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count,
@@ -9011,8 +9025,8 @@ struct gk__wgmma_tile {
   static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
   template <int Products, bool Splits>
   using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (MaxCluster > 1), Splits>;
-  template <int Products, bool Splits, class Element, class Out>
-  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, unsigned use, int sms, cudaStream_t stream) {
+  template <int Products, bool Splits, class Element, class Out, class Func>
+  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned use, int sms, cudaStream_t stream) {
     return gk__wgmma_launch<shape<Products, Splits>>(p, use, sms, stream);
   }
 };
@@ -9038,8 +9052,8 @@ template <> struct gk__wgmma_tile_sets<1> {
       split;
 };
 /* k > 0. */
-template <int Products, class Element, class Out>
-cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaStream_t stream) {
+template <int Products, class Element, class Out, class Func>
+cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tile_sets<Products> tiles;
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<Element>::bytes)),
                split = p.a.split;
@@ -9177,8 +9191,8 @@ GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipel
 
 /* The epilogue: stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the
  * i-th of these: two adjacent columns of each of two adjacent rows. */
-template <class Shape, class LoadQuad>
-GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_tile &work, unsigned group,
+template <class Shape, class Func, class LoadQuad>
+GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
                           unsigned first_quad, unsigned quad_step, LoadQuad load_quad) {
   const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4;
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
@@ -9186,6 +9200,10 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
   const bool simple =
       p.beta == 0 && p.pairs_aligned && work.row_idx + Shape::row_count <= (p.transposed ? p.n : p.m) &&
       (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.transposed ? p.m : p.n);
+  const auto finish_simple_pair = [&](unsigned row_idx, unsigned col_idx, float *pair) {
+    pair[0] = p.func(p.alpha * pair[0], row_idx, col_idx);
+    pair[1] = p.func(p.alpha * pair[1], row_idx, col_idx + 1);
+  };
   if (simple && !p.transposed && p.vectors_aligned && quad_step == 1) {
     /* Pairs of lanes exchange elements of two quads, so that each lane has four adjacent columns. */
     const unsigned odd = quad_lane % 2;
@@ -9195,14 +9213,17 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
       float even_sums[4], odd_sums[4];
       load_quad(i, even_sums);
       load_quad(i + 1, odd_sums);
+      const unsigned col_idx = work.col_idx + i * 8 + quad_lane * 2;
       GK__UNROLL
       for (int j = 0; j < 4; j += 2) {
+        const unsigned row_idx = r_row + static_cast<unsigned>(j / 2);
+        finish_simple_pair(row_idx, col_idx, even_sums + j);
+        finish_simple_pair(row_idx, col_idx + 8, odd_sums + j);
         const float x = __shfl_xor_sync(~0u, odd ? even_sums[j] : odd_sums[j], 1);
         const float y = __shfl_xor_sync(~0u, odd ? even_sums[j + 1] : odd_sums[j + 1], 1);
         const float own_x = odd ? odd_sums[j] : even_sums[j], own_y = odd ? odd_sums[j + 1] : even_sums[j + 1];
         *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) =
-            make_float4(p.alpha * (odd ? x : own_x), p.alpha * (odd ? y : own_y), p.alpha * (odd ? own_x : x),
-                        p.alpha * (odd ? own_y : y));
+            make_float4(odd ? x : own_x, odd ? y : own_y, odd ? own_x : x, odd ? own_y : y);
       }
     }
     return;
@@ -9213,8 +9234,6 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
     if (quad >= Shape::quads) break;
     float d[4];
     load_quad(i, d);
-    GK__UNROLL
-    for (int j = 0; j < 4; j++) d[j] *= p.alpha;
     const float upper_right = d[1];
     if (p.transposed) {
       d[1] = d[2];
@@ -9224,9 +9243,13 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
     const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
     float *const dest = c + row_idx * p.ldc;
     if (simple) {
+      finish_simple_pair(row_idx, col_idx, d);
+      finish_simple_pair(row_idx + p.matrices(), col_idx, d + 2);
       *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
       *reinterpret_cast<float2 *>(dest + p.matrices() * p.ldc + col_idx) = make_float2(d[2], d[3]);
     } else {
+      GK__UNROLL
+      for (int j = 0; j < 4; j++) d[j] *= p.alpha;
       gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d);
       gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2);
     }
@@ -9235,8 +9258,8 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
 
 /* The cluster reduction. Each block has the accumulators of one partition of k, and sends quad i to the block of rank
  * i % cluster_size. Each block adds the partials of its quads in the order of k, and stores them to C. */
-template <class Shape>
-GK__D void gk__tf32_cluster_reduce(const typename Shape::params &p, const float (&acc)[Shape::col_count / 2],
+template <class Shape, class Func>
+GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const float (&acc)[Shape::col_count / 2],
                                    const gk__wgmma_work_tile &work, unsigned group,
                                    const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank,
                                    unsigned cluster_size) {
@@ -9264,9 +9287,9 @@ GK__D void gk__tf32_cluster_reduce(const typename Shape::params &p, const float 
 }
 #endif /* GK__WGMMA_CODE */
 
-template <class Shape>
+template <class Shape, class Func>
 __global__ void __launch_bounds__(Shape::thread_count, 1)
-    gk__tf32_kernel(const __grid_constant__ typename Shape::params p) {
+    gk__tf32_kernel(const __grid_constant__ gk__wgmma_args<Shape, Func> p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
@@ -9321,14 +9344,15 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 }
 
 /* cluster_size: blocks that split the k of a tile. One of A and B is K-major, the other MN-major. */
-template <class Shape, class Out>
-cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned cluster_size, int sms, cudaStream_t stream) {
+template <class Shape, class Out, class Func>
+cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out, Func> &x, unsigned cluster_size, int sms,
+                            cudaStream_t stream) {
   const char *const call = "gk_matmul";
-  const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape>);
+  const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape, Func>);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
   if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
-  typename Shape::params p;
+  gk__wgmma_args<Shape, Func> p(x.func);
   p.transposed = x.a.k_major != 0;
   const gk__operand_view<float> &register_operand = p.transposed ? x.b : x.a,
                                 &k_major_operand = p.transposed ? x.a : x.b;
@@ -9356,8 +9380,8 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned clust
 template <int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1> struct gk__tf32_tile {
   static const size_t row_count = 128, col_count = Cols;
   static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
-  template <int, bool Splits, class Element, class Out>
-  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, unsigned use, int sms, cudaStream_t stream) {
+  template <int, bool Splits, class Element, class Out, class Func>
+  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned use, int sms, cudaStream_t stream) {
     return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, use, sms, stream);
   }
 };
@@ -9366,8 +9390,8 @@ typedef gk__tf32_tile<192, 5, 580, 800> gk__tf32_192;
 typedef gk__tf32_tile<128, 6, 430, 700> gk__tf32_128;
 typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_256_split_k;
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types. */
-template <int Products, class Out>
-cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStream_t stream) {
+template <int Products, class Out, class Func>
+cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, false, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_tile<64, 9, 330, 600>,
                           gk__tf32_256_split_k, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
       whole_tiles;
@@ -9387,8 +9411,8 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStr
 #else
 
 template <int> bool gk__wgmma_available() { return false; }
-template <int Products, class Element, class Out>
-cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream_t) {
+template <int Products, class Element, class Out, class Func>
+cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &, int, cudaStream_t) {
   return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
 }
 
@@ -10707,17 +10731,6 @@ cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc, Func> p, size_t
   return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
 }
 
-/* The kernel of a plan. Hopper's have no functor: products with one are never planned for them. */
-template <int Products, class Element, class Out>
-cudaError_t gk__run_on_tensor_cores(const gk__tensor_args<Element, Out> &p, bool wgmma, const gk__mma_plan &mma_plan,
-                                    int sms, const gk__partials &partials, cudaStream_t stream) {
-  return wgmma ? gk__wgmma_run<Products>(p, sms, stream) : gk__mma_run<Products>(p, mma_plan, partials, stream);
-}
-template <int Products, class Element, class Out, class Func>
-cudaError_t gk__run_on_tensor_cores(const gk__tensor_args<Element, Out, Func> &p, bool, const gk__mma_plan &mma_plan,
-                                    int, const gk__partials &partials, cudaStream_t stream) {
-  return gk__mma_run<Products>(p, mma_plan, partials, stream);
-}
 /* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
  * of the batch at a time as the work area has room for. */
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
@@ -10755,7 +10768,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
       status = gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
                                                  fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
-      status = gk__run_on_tensor_cores<Products>(q, plan.plan == GK_PLAN_WGMMA, mma_plan, sms, *partials, stream);
+      status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
+                                          : gk__mma_run<Products>(q, mma_plan, *partials, stream);
     if (status == cudaSuccess && fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
@@ -10934,7 +10948,6 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   gk__tensor_gpu gpu = {0, 0, false};
   if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
     GK_TRY(gk__find_tensor_gpu<0>(&gpu));
-  if (!std::is_same<Func, gk__identity>::value) gpu.wgmma = false;
   const gk__product call = {gk__item_of<Item>::value,
                             m,
                             n,

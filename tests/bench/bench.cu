@@ -481,6 +481,7 @@ static void run_parts() {
   bench_scan_floats();
   bench_scan_integers();
   bench_calls();
+  bench_epilogue();
   bench_matmul();
 }
 

@@ -147,6 +147,7 @@ void bench_reduce_integers();
 void bench_scan_floats();
 void bench_scan_integers();
 void bench_calls();
+void bench_epilogue();
 void bench_matmul();
 int bench_cublas_version();
 

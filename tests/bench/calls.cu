@@ -87,10 +87,10 @@ template <class T> void select_contest(const bench_size &size, const char *what,
   c.wrong = select_wrong<T>;
   bench_run(&c);
 }
-template <class T> void select_type(T half, T tenth) {
+template <class T> void select_type(T middle, T tenth) {
   reference_fill(reinterpret_cast<T *>(bench.in), bench.capacity / sizeof(T), 1);
   for (const bench_size *s = bench_sizes(false); s->n; s++)
-    if (s->n <= size_t(1) << 28) select_contest<T>(*s, "half", half);
+    if (s->n <= size_t(1) << 28) select_contest<T>(*s, "half", middle);
   for (const bench_size *s = bench_sizes(true); s->n; s++)
     if (s->n <= size_t(1) << 28) select_contest<T>(*s, "tenth", tenth);
 }

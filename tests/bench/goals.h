@@ -92,6 +92,7 @@ static const bench_goal goals[] = {
      GOAL_WORST | GOAL_CUBES, 1.6, 0},
     {"matmul emulated fp32, from 4096^3", "matmul", "A B", "f32emulated", "hot", 4096.0 * 4096 * 4096, goal_all,
      GOAL_WORST | GOAL_CUBES, 1.9, 2.2},
+    {"matmul with an epilogue, beside plain", "matmul", "epilogue/plain", "", "hot", 0, goal_all, GOAL_WORST, 0.97, 0},
     {"scan f32, from 2^24, of copying", "scan", "exclusive sum", "f32", "cold", 1 << 24, goal_all, GOAL_CEILING, 0,
      0.95},
 };

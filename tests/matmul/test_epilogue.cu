@@ -5,10 +5,16 @@
 #include <algorithm>
 #include "data.h"
 
-/* Neither linear nor the same at any two places. */
+/* Not the same at neighbours, nor if applied twice. A fused multiply-add has the same bits, because 2 value is exact. */
 struct by_place {
   template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
-    return value * value + static_cast<Acc>(row) - static_cast<Acc>(col);
+    return 2 * value + static_cast<Acc>(row) - static_cast<Acc>(col);
+  }
+};
+/* The same bits whether it is applied before C's rounding to a half type or after it. */
+struct exact_by_place {
+  template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
+    return static_cast<Acc>(1 << (row + 3 * col) % 4) * value;
   }
 };
 /* Has no default constructor, like a lambda that captures. */
@@ -22,7 +28,7 @@ struct relu_of_bias {
 
 struct product {
   size_t m, n, k, batch;
-  bool transposed;
+  bool trans_a, trans_b;
   double beta;
 };
 #ifdef CUDA_ON_CPU
@@ -32,47 +38,60 @@ static const size_t split_k = 3000;
 #endif
 /* Few rows or columns, small tiles, several tiles, a split k, a batch, transposes, k = 0. */
 static const product products[] = {
-    {1, 70, 300, 1, false, 0},     {90, 2, 200, 1, false, 0.5},  {17, 19, 23, 1, false, 0},
-    {64, 64, 64, 5, false, 0.5},   {130, 97, 65, 1, true, 0},    {40, 40, split_k, 1, false, 0},
-    {40, 48, split_k, 2, true, 2}, {200, 136, 80, 1, false, -1}, {5, 7, 0, 1, false, 3}};
+    {1, 70, 300, 1, false, false, 0},     {90, 2, 200, 1, false, false, 0.5},   {17, 19, 23, 1, false, false, 0},
+    {64, 64, 64, 5, false, false, 0.5},   {130, 97, 65, 1, true, true, 0},      {40, 40, split_k, 1, false, false, 0},
+    {40, 48, split_k, 2, true, true, 2},  {200, 136, 80, 1, false, false, -1},  {5, 7, 0, 1, false, false, 3},
+#ifndef CUDA_ON_CPU /* large tiles: whole and cut ones, stored by TMA and by threads, and clusters that split k */
+    {512, 768, 128, 1, false, false, 0},  {1000, 1000, 200, 1, false, true, 0}, {515, 1301, 96, 1, true, false, 0.5},
+    {2049, 640, 72, 1, false, false, 0},  {640, 2050, 72, 2, true, true, 0},    {128, 192, 4096, 1, false, true, 0},
+    {190, 128, 4100, 1, false, false, 2},
+#endif
+};
 
-/* T: of A and B; C is of Acc. */
-template <gk_precision Precision, class T, class Acc> static void check(gk_plan plan, const char *name) {
+/* T: of A and B. Out: of C. */
+template <gk_precision Precision, class Func, class T, class Out> static void check(gk_plan plan, const char *name) {
+  typedef typename std::conditional<std::is_same<T, double>::value, double, float>::type Acc;
   for (const product &p : products) {
     if (Precision == GK_PRECISION_EMULATED && p.k == split_k) continue; /* slow on the stand-in */
     const size_t elements = p.batch * p.m * p.n;
     std::vector<T> host_a(p.batch * p.m * p.k), host_b(p.batch * p.k * p.n);
-    std::vector<Acc> host_c(elements), plain(elements), got(elements), expected(elements);
+    std::vector<Out> host_c(elements), plain(elements), got(elements), expected(elements);
     for (size_t i = 0; i < host_a.size(); i++) host_a[i] = make<T>(gauss(90, i));
     for (size_t i = 0; i < host_b.size(); i++) host_b[i] = make<T>(gauss(91, i));
-    for (size_t i = 0; i < elements; i++) host_c[i] = make<Acc>(gauss(92, i));
+    for (size_t i = 0; i < elements; i++) host_c[i] = make<Out>(gauss(92, i));
     const gk_array<T> a(host_a), b(host_b);
-    gk_array<Acc> c(host_c), d(host_c);
+    gk_array<Out> c(host_c), d(host_c);
     const double alpha = 1.5;
     gk_matmul_opts opts = gk_matmul_opts();
     opts.alpha = &alpha;
     opts.beta = &p.beta;
-    opts.trans_a = opts.trans_b = p.transposed;
+    opts.trans_a = p.trans_a;
+    opts.trans_b = p.trans_b;
     opts.batch = p.batch;
     opts.stride_a = p.m * p.k;
     opts.stride_b = p.k * p.n;
     opts.plan = plan;
     EXPECT_OK(gk_matmul_ex<Precision>(a, b, c, p.m, p.n, p.k, &opts));
-    EXPECT_OK(gk_matmul_epilogue<Precision>(a, b, d, p.m, p.n, p.k, by_place(), &opts));
+    EXPECT_OK(gk_matmul_epilogue<Precision>(a, b, d, p.m, p.n, p.k, Func(), &opts));
     c.copy_to(plain);
     d.copy_to(got);
-    for (size_t i = 0; i < elements; i++) expected[i] = by_place()(plain[i], i / p.n % p.m, i % p.n);
+    for (size_t i = 0; i < elements; i++)
+      expected[i] = make<Out>(Func()(static_cast<Acc>(plain[i]), i / p.n % p.m, i % p.n));
     EXPECT_SAME(got, expected, "%s, %zu x %zu x %zu, batch %zu", name, p.m, p.n, p.k, p.batch);
   }
 }
-TEST(strict_floats) { check<GK_PRECISION_DEFAULT, float, float>(GK_PLAN_AUTO, "floats"); }
-TEST(strict_doubles) { check<GK_PRECISION_DEFAULT, double, double>(GK_PLAN_AUTO, "doubles"); }
-TEST(strict_halves) { check<GK_PRECISION_STRICT, __half, float>(GK_PLAN_AUTO, "strict halves"); }
-/* Hopper's kernels have no functor, so both products are by mma.sync. */
-TEST(halves) { check<GK_PRECISION_DEFAULT, __half, float>(GK_PLAN_MMA, "halves"); }
-TEST(bfloat16) { check<GK_PRECISION_DEFAULT, __nv_bfloat16, float>(GK_PLAN_MMA, "bfloat16"); }
-TEST(tf32) { check<GK_PRECISION_TF32, float, float>(GK_PLAN_MMA, "tf32"); }
-TEST(emulated) { check<GK_PRECISION_EMULATED, float, float>(GK_PLAN_MMA, "emulated"); }
+/* By the kernels that the planner takes, which are Hopper's where it has them, and by mma.sync. */
+template <gk_precision Precision, class Func, class T, class Out> static void check_both(const char *name) {
+  check<Precision, Func, T, Out>(GK_PLAN_AUTO, name);
+  check<Precision, Func, T, Out>(GK_PLAN_MMA, name);
+}
+TEST(strict_floats) { check<GK_PRECISION_DEFAULT, by_place, float, float>(GK_PLAN_AUTO, "floats"); }
+TEST(strict_doubles) { check<GK_PRECISION_DEFAULT, by_place, double, double>(GK_PLAN_AUTO, "doubles"); }
+TEST(strict_halves) { check<GK_PRECISION_STRICT, by_place, __half, float>(GK_PLAN_AUTO, "strict halves"); }
+TEST(halves) { check_both<GK_PRECISION_DEFAULT, by_place, __half, float>("halves"); }
+TEST(bfloat16) { check_both<GK_PRECISION_DEFAULT, exact_by_place, __nv_bfloat16, __nv_bfloat16>("bfloat16"); }
+TEST(tf32) { check_both<GK_PRECISION_TF32, by_place, float, float>("tf32"); }
+TEST(emulated) { check_both<GK_PRECISION_EMULATED, by_place, float, float>("emulated"); }
 
 TEST(bias_and_activation) {
   const size_t m = 33, n = 50, k = 20;
