@@ -4400,7 +4400,7 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
 template <unsigned WordsPerThread, unsigned Threads, class Item>
 GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsigned shift, unsigned words,
                                  unsigned thread) {
-  const unsigned at_once = WordsPerThread > 4 ? 2 : 1;
+  const unsigned at_once = WordsPerThread > 4 ? 2 : 1; /* three take registers that the folds need */
   GK__UNROLL_BY(1)
   for (unsigned i = thread; i < words; i += at_once * Threads) {
     gk__word16 word[at_once], next[at_once];
@@ -4417,15 +4417,13 @@ GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsig
       if (i + v * Threads < words) dest[i + v * Threads] = word[v];
   }
 }
-/* Copies elements between global and shared memory by Threads threads. Most go as the 16-byte words of dest, whatever
- * the alignments; but elements of 8 bytes and more go one by one if dest and `from` are aligned differently, and all do
- * whose size divides no word, if an array is not aligned. No word is read that has other bytes in it than those of the
- * elements, so that the first and the last ones go one by one, too. */
+/* Copies elements between global and shared memory by Threads threads. Whatever the alignments, most go as the 16-byte
+ * words of dest; but one by one if an array is not aligned and no word can hold whole elements. No word is read that has
+ * other bytes in it than those of the elements, so that the first and the last ones go one by one, too. */
 template <class Config, unsigned Threads, class Item>
 GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count, unsigned thread) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
   const unsigned words_per_thread = (Config::tile_items * item_bytes / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
-  const unsigned items_at_once = item_bytes < 8 || item_bytes > 32 ? 1 : (words_per_thread > 4 ? 64 : 32) / item_bytes;
   gk__forget(&item_count); /* else what follows is computed once for all tiles, and takes registers from the folds */
   gk__forget(&thread);
   unsigned begin = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(dest) % 16), words = 0; /* begin: in bytes */
@@ -4433,13 +4431,12 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count
   const unsigned shift = static_cast<unsigned>((reinterpret_cast<uintptr_t>(from) + begin) % 16);
   if (shift > begin) begin += 16;
   const unsigned last = begin + (shift ? 32 - shift : 16); /* the end of the bytes that the first word needs */
-  const bool by_words = 16 % item_bytes ? begin + shift == 0 : item_bytes < 8 || shift == 0;
-  if (bytes >= last && by_words) words = (bytes - last) / 16 + 1;
+  if (bytes >= last && (16 % item_bytes == 0 || begin + shift == 0)) words = (bytes - last) / 16 + 1;
   if (words == 0) begin = 0;
   gk__word16 *const dest_words = reinterpret_cast<gk__word16 *>(reinterpret_cast<char *>(dest) + begin);
   const gk__word16 *const from_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(from) + begin - shift);
-  if (shift && item_bytes < 8) {
+  if (shift) {
     gk__scan_copy_shifted<words_per_thread, Threads, Item>(dest_words, from_words, shift, words, thread);
   } else if (!GK__BULK) { /* else bulk copies have done these */
     GK__UNROLL
@@ -4447,19 +4444,10 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count
       if (v * Threads + thread < words) dest_words[v * Threads + thread] = from_words[v * Threads + thread];
   }
   const unsigned front = begin / item_bytes, skipped = (begin + words * 16) / item_bytes - front;
-  GK__UNROLL_BY(1)
-  for (unsigned i = thread; i < item_count - skipped; i += items_at_once * Threads) {
-    Item item[items_at_once];
-    GK__UNROLL
-    for (unsigned k = 0; k < items_at_once; k++) {
-      const unsigned left = i + k * Threads;
-      if (left < item_count - skipped) item[k] = from[left < front ? left : left + skipped];
-    }
-    GK__UNROLL
-    for (unsigned k = 0; k < items_at_once; k++) {
-      const unsigned left = i + k * Threads;
-      if (left < item_count - skipped) dest[left < front ? left : left + skipped] = item[k];
-    }
+  GK__UNROLL_BY(4)
+  for (unsigned left = thread; left < item_count - skipped; left += Threads) {
+    const unsigned i = left < front ? left : left + skipped;
+    dest[i] = from[i];
   }
 }
 
@@ -9261,18 +9249,24 @@ GK__D unsigned gk__tf32_quad_column(const typename Shape::params &p, const gk__w
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   return (columns.col_idx + quad * 8 + threadIdx.x % 4 * 2) * p.matrices() + columns.matrix_idx;
 }
-/* The epilogue of a quad, but for what gk__tf32_store does: alpha, and the functor if the whole tile is in bounds and
- * beta is 0. It comes before all stores, which loads of the functor would have to wait for. */
-template <class Shape, class Func>
-GK__D void gk__tf32_finish_quad(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                                unsigned quad, bool inside, float *d) {
-  const size_t r_row = work.row_idx + gk__tf32_row(group), k_major_col = gk__tf32_quad_column<Shape>(p, work, quad);
+/* The epilogue of Quads neighbouring quads, but for what gk__tf32_store does: alpha, and the functor if the whole tile is
+ * in bounds and beta is 0. It comes before all stores, which loads of the functor would have to wait for. */
+template <unsigned Quads, class Shape, class Func>
+GK__D void gk__tf32_finish_quads(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
+                                 unsigned first_quad, bool inside, float *d) {
+  const size_t r_row = work.row_idx + gk__tf32_row(group);
+  const size_t k_major_col = gk__tf32_quad_column<Shape>(p, work, first_quad), distance = p.matrices();
   GK__UNROLL
-  for (unsigned j = 0; j < 4; j++) {
-    const size_t along_r = r_row + j / 2, along_k_major = k_major_col + j % 2 * p.matrices();
-    d[j] *= p.alpha;
-    if (inside && p.beta == 0)
-      d[j] = p.func(d[j], p.transposed ? along_k_major : along_r, p.transposed ? along_r : along_k_major);
+  for (unsigned i = 0; i < Quads * 4; i++) d[i] *= p.alpha;
+  if (!inside || p.beta != 0) return;
+  if (p.transposed) {
+    GK__UNROLL
+    for (unsigned i = 0; i < Quads * 4; i++)
+      d[i] = p.func(d[i], k_major_col + (i / 4 * 8 + i % 2) * distance, r_row + i / 2 % 2);
+  } else {
+    GK__UNROLL
+    for (unsigned i = 0; i < Quads * 4; i++)
+      d[i] = p.func(d[i], r_row + i / 2 % 2, k_major_col + (i / 4 * 8 + i % 2) * distance);
   }
 }
 /* Stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the i-th of
@@ -9356,7 +9350,7 @@ GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const f
     GK__UNROLL_BY(1)
     for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
       gk__add_vector(d, own_slot + source_rank * rank_bytes + i * Shape::quad_bytes);
-    gk__tf32_finish_quad(p, work, group, cluster_rank + i * cluster_size, inside, d);
+    gk__tf32_finish_quads<1>(p, work, group, cluster_rank + i * cluster_size, inside, d);
   });
 }
 #endif /* GK__WGMMA_CODE */
@@ -9406,9 +9400,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
         gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
       } else {
         const bool inside = gk__tf32_is_inside<Shape>(p, work);
-        GK__UNROLL
-        for (unsigned i = 0; i < Shape::quads; i++)
-          gk__tf32_finish_quad(p, work, warpgroup - 1, i, inside, acc + i * 4);
+        gk__tf32_finish_quads<Shape::quads>(p, work, warpgroup - 1, 0, inside, acc);
         gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, inside, [&](unsigned i, float(&d)[4]) {
           GK__UNROLL
           for (unsigned j = 0; j < 4; j++) d[j] = acc[i * 4 + j];
