@@ -4264,19 +4264,24 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
 struct gk__row_scan_plan : gk__scan_plan {
   size_t row_count, leading_dim;
 };
-/* A tile by its ticket. */
-struct gk__scan_place {
-  unsigned tile_idx;          /* in its row */
-  size_t row_idx, row_offset; /* in elements, from the first row on */
-};
 GK__HD size_t gk__scan_rows(const gk__scan_plan &) { return 1; }
 GK__HD size_t gk__scan_rows(const gk__row_scan_plan &plan) { return plan.row_count; }
-GK__HD size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
-GK__HD size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
-GK__D gk__scan_place gk__scan_place_of(const gk__scan_plan &, unsigned ticket) { return gk__scan_place{ticket, 0, 0}; }
-GK__D gk__scan_place gk__scan_place_of(const gk__row_scan_plan &plan, unsigned ticket) {
-  const size_t row_idx = ticket / plan.tiles;
-  return gk__scan_place{static_cast<unsigned>(ticket - row_idx * plan.tiles), row_idx, row_idx * plan.leading_dim};
+GK__D size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
+GK__D size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
+GK__D size_t gk__scan_row_of(const gk__scan_plan &, unsigned) { return 0; }
+GK__D size_t gk__scan_row_of(const gk__row_scan_plan &plan, unsigned ticket) { return ticket / plan.tiles; }
+/* A tile by its ticket. n: the elements of a row. */
+struct gk__scan_place {
+  size_t row_idx, tile_idx; /* tile_idx: in its row */
+  size_t first_idx, offset; /* of the tile's first element in its row, and from the first row on */
+  unsigned item_count;
+};
+template <class Config>
+GK__D gk__scan_place gk__scan_place_of(const typename Config::Plan &plan, unsigned ticket, size_t n) {
+  const size_t row_idx = gk__scan_row_of(plan, ticket), tile_idx = ticket - row_idx * plan.tiles;
+  const size_t first_idx = tile_idx * Config::tile_items;
+  return gk__scan_place{row_idx, tile_idx, first_idx, row_idx * gk__scan_row_distance(plan) + first_idx,
+                        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items};
 }
 
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
@@ -4465,64 +4470,55 @@ struct gk__scan_bulk_copies {
 #if GK__BULK
   unsigned long long *barrier; /* in shared memory: a phase of it ends when a tile has been loaded */
   unsigned parity;             /* of the phase: 0, 1, 0, 1 ... */
-  bool aligned_input, aligned_output;
 
   /* By all threads; then __syncthreads(). */
-  GK__D void init(unsigned long long *shared_barrier, const void *input, size_t input_row_bytes, const void *output,
-                  size_t output_row_bytes) {
+  GK__D void init(unsigned long long *shared_barrier) {
     barrier = shared_barrier;
     parity = 0;
-    aligned_input = (reinterpret_cast<uintptr_t>(input) | input_row_bytes) % 16 == 0;
-    aligned_output = (reinterpret_cast<uintptr_t>(output) | output_row_bytes) % 16 == 0;
     if (threadIdx.x != 0) return;
     gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
     gk__ptx_fence_mbarrier_init();
   }
+  /* Of the elements that begin at an address in global memory. */
+  template <class Item> static GK__D unsigned bytes_of(const Item *global, unsigned item_count) {
+    const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Item));
+    return reinterpret_cast<uintptr_t>(global) % 16 ? 0 : bytes / 16 * 16;
+  }
   /* By one thread. */
-  template <class Config, class Item>
-  GK__D void begin_load(Item *dest, const Item *input, size_t n, unsigned tile_idx) {
-    const size_t first_idx = tile_idx * static_cast<size_t>(Config::tile_items);
-    const size_t item_count = n - first_idx < Config::tile_items ? n - first_idx : Config::tile_items;
-    const unsigned bytes = static_cast<unsigned>(item_count * sizeof(Item) / 16 * 16);
+  template <class Item> GK__D void begin_load(Item *dest, const Item *from, unsigned item_count) {
+    const unsigned bytes = bytes_of(from, item_count);
     if (bytes == 0) return;
-    const void *const from = input + first_idx;
     gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
     gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
   }
   /* By all threads. */
-  template <class Item> GK__D unsigned wait_for_load(unsigned item_count) {
-    unsigned copied = 0;
-    if (aligned_input && item_count * sizeof(Item) >= 16) {
-      while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
-      parity ^= 1;
-      copied = item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
-    }
-    return copied;
+  template <class Item> GK__D unsigned wait_for_load(const Item *from, unsigned item_count) {
+    const unsigned bytes = bytes_of(from, item_count);
+    if (bytes == 0) return 0;
+    while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
+    parity ^= 1;
+    return bytes / static_cast<unsigned>(sizeof(Item));
   }
   /* By all threads of a warp, which have written the elements. Returns when they have been read. */
-  template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned first_idx, unsigned item_count) const {
-    unsigned copied = 0;
-    if (aligned_output && item_count * sizeof(Out) >= 16) {
-      gk__ptx_fence_proxy_async();
-      __syncwarp();
-      const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
-      if (gk_lane() == 0) {
-        gk__ptx_cp_async_bulk_store(dest + first_idx, gk__shared_address(from + first_idx), bytes);
-        gk__ptx_cp_async_bulk_commit_group();
-        gk__ptx_cp_async_bulk_wait_group_read_0();
-      }
-      copied = bytes / static_cast<unsigned>(sizeof(Out));
+  template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned item_count) const {
+    const unsigned bytes = bytes_of(dest, item_count);
+    if (bytes == 0) return 0;
+    gk__ptx_fence_proxy_async();
+    __syncwarp();
+    if (gk_lane() == 0) {
+      gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
+      gk__ptx_cp_async_bulk_commit_group();
+      gk__ptx_cp_async_bulk_wait_group_read_0();
     }
-    return copied;
+    return bytes / static_cast<unsigned>(sizeof(Out));
   }
   /* By each thread that wrote to shared memory which a later load overwrites; then __syncthreads(). */
   GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
 #else /* before sm_90 there are none */
-  static const bool aligned_input = false;
-  GK__D void init(unsigned long long *, const void *, size_t, const void *, size_t) {}
-  template <class Config, class Item> GK__D void begin_load(Item *, const Item *, size_t, unsigned) {}
-  template <class Item> GK__D unsigned wait_for_load(unsigned) { return 0; }
-  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned, unsigned) const { return 0; }
+  GK__D void init(unsigned long long *) {}
+  template <class Item> GK__D void begin_load(Item *, const Item *, unsigned) {}
+  template <class Item> GK__D unsigned wait_for_load(const Item *, unsigned) { return 0; }
+  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned) const { return 0; }
   GK__D void before_next_load() const {}
 #endif
 };
@@ -4627,26 +4623,23 @@ GK__D Acc gk__scan_fold(const Acc &running, Out *output, const Item *input, unsi
 
 /* By all threads: a tile's results go to global memory. Each warp stores its own, as soon as it has them. */
 template <class Config, class Out>
-GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, unsigned item_count,
-                          const gk__scan_bulk_copies &bulk) {
+GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_count, const gk__scan_bulk_copies &bulk) {
   const unsigned most = 32 * Config::items_per_thread, warp_offset = gk_warp() * most;
   const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0, warp_items = left < most ? left : most;
-  const unsigned copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
+  const unsigned copied = bulk.store(output + warp_offset, shared_out + warp_offset, warp_items);
   if (copied < warp_items) {
-    __syncwarp();
     const unsigned offset = warp_offset + copied;
-    gk__scan_copy_items<Config, 32>(output + first_idx + offset, shared_out + offset, warp_items - copied, gk_lane());
+    __syncwarp();
+    gk__scan_copy_items<Config, 32>(output + offset, shared_out + offset, warp_items - copied, gk_lane());
   }
 }
 
 /* By all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
 template <class Config, class Item, class Input>
-GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t first_idx, unsigned item_count,
-                                gk__scan_bulk_copies *bulk) {
-  const unsigned copied = bulk->template wait_for_load<Item>(item_count);
+GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, unsigned item_count, gk__scan_bulk_copies *bulk) {
+  const unsigned copied = bulk->wait_for_load(gk__memory_of(input), item_count);
   if (copied < item_count) {
-    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in + copied, input + first_idx + copied, item_count - copied,
-                                                  threadIdx.x);
+    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in + copied, input + copied, item_count - copied, threadIdx.x);
     __syncthreads();
   }
 }
@@ -4672,8 +4665,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  const size_t distance = gk__scan_row_distance(plan), tile_count = plan.tiles * gk__scan_rows(plan);
-  bulk.init(&barrier, gk__memory_of(input), distance * sizeof(Item), output, distance * sizeof(Out));
+  const size_t tile_count = plan.tiles * gk__scan_rows(plan);
+  bulk.init(&barrier);
   if (Config::small_n)
     gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
                                         Config::tile_items);
@@ -4689,20 +4682,17 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
         ticket = gk__next_ticket(state, last_ticket);
       else
         ticket.number = blockIdx.x;
-      const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
-      if (bulk.aligned_input && ticket.number < tile_count)
-        bulk.template begin_load<Config>(shared_in, gk__memory_of(input) + place.row_offset, n, place.tile_idx);
+      const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
+      if (ticket.number < tile_count) bulk.begin_load(shared_in, gk__memory_of(input + place.offset), place.item_count);
     }
     __syncthreads();
     if (ticket.number >= tile_count) break;
-    const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
-    const size_t tile_idx = place.tile_idx, first_idx = tile_idx * Config::tile_items;
-    const unsigned item_count =
-        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items;
+    const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
+    const unsigned item_count = place.item_count;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
-    const size_t i = init_type::index(init) + first_idx + thread_offset;
-    gk__scan_finish_load<Config>(shared_in, input + place.row_offset, first_idx, item_count, &bulk);
+    const size_t i = init_type::index(init) + place.first_idx + thread_offset;
+    gk__scan_finish_load<Config>(shared_in, input + place.offset, item_count, &bulk);
 
     const Acc thread_total =
         gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
@@ -4711,12 +4701,13 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       const gk__scan_slots<Acc> scan_slots = {slots + place.row_idx * plan.tiles,
                                               slots + tile_count + place.row_idx * plan.groups, ticket.tag};
       running = operation(
-          gk__tile_prefix<Config::window>(tile_idx, tile_total, init, operation, plan, scan_slots, partial), running);
+          gk__tile_prefix<Config::window>(place.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
+          running);
     } else {
       running = operation(init_type::value(init), running);
     }
     gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
-    gk__scan_store<Config>(output + place.row_offset, shared_out, first_idx, item_count, bulk);
+    gk__scan_store<Config>(output + place.offset, shared_out, item_count, bulk);
     if (several) {
       bulk.before_next_load();
       __syncthreads();
