@@ -3351,8 +3351,9 @@ GK__D void gk__align_vectors_from(gk__word16 (&vector)[Count], const gk__word16 
     memcpy(word + 4, &next[v], sizeof(gk__word16));
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
-      vector[v].word[k] =
-          sizeof(Item) < 4 ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits) : word[FirstWord + k];
+      vector[v].word[k] = std::alignment_of<Item>::value < 4
+                              ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits)
+                              : word[FirstWord + k];
   }
 }
 /* A thread's vectors, from pairs of neighbouring 16-byte words: vector[v] and next[v] come in, and the 16 bytes that
@@ -3544,7 +3545,9 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
                                unsigned partition, gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
   typedef gk__accumulation<Operator, Item> accumulation;
-  const bool use_words = 16 % sizeof(Item) == 0 && !(Unaligned && sizeof(Item) == 16);
+  /* No word begins with an element of an array that is less aligned than its elements are long. */
+  const bool in_words = sizeof(Item) < 16 && std::alignment_of<Item>::value == sizeof(Item);
+  const bool use_words = 16 % sizeof(Item) == 0 && (!Unaligned || in_words);
   /* Elements that fit between the last multiple of 16 bytes before the array and the array. */
   const unsigned lead_items =
       Unaligned ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
@@ -4423,8 +4426,8 @@ GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsig
   }
 }
 /* Copies elements between global and shared memory by Threads threads. Whatever the alignments, most go as the 16-byte
- * words of dest; but one by one if an array is not aligned and no word can hold whole elements. No word is read that has
- * other bytes in it than those of the elements, so that the first and the last ones go one by one, too. */
+ * words of dest; but one by one if no element begins where the first word does. No word is read that has other bytes in
+ * it than those of the elements, so that the first and the last ones go one by one, too. */
 template <class Config, unsigned Threads, class Item>
 GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count, unsigned thread) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
@@ -4436,7 +4439,7 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count
   const unsigned shift = static_cast<unsigned>((reinterpret_cast<uintptr_t>(from) + begin) % 16);
   if (shift > begin) begin += 16;
   const unsigned last = begin + (shift ? 32 - shift : 16); /* the end of the bytes that the first word needs */
-  if (bytes >= last && (16 % item_bytes == 0 || begin + shift == 0)) words = (bytes - last) / 16 + 1;
+  if (bytes >= last && begin % item_bytes == 0) words = (bytes - last) / 16 + 1;
   if (words == 0) begin = 0;
   gk__word16 *const dest_words = reinterpret_cast<gk__word16 *>(reinterpret_cast<char *>(dest) + begin);
   const gk__word16 *const from_words =
