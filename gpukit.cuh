@@ -4671,8 +4671,9 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   const size_t tile_count = plan.tiles * gk__scan_rows(plan);
   bulk.init(&barrier);
   /* Most blocks get the ticket of their number, and the load of that tile need not wait for it. */
-  gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
-                                      Config::tile_items);
+  const gk__scan_place expected = gk__scan_place_of<Config>(plan, blockIdx.x, n);
+  gk__prefetch_tile<GK__SCAN_THREADS>(input, expected.offset + expected.item_count, expected.offset,
+                                      expected.item_count);
   if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
