@@ -3841,35 +3841,78 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
 
 /* --- Rows and columns --------------------------------------------------------------------------------------------
  *
- * A row is reduced by a group of threads: as many lanes of a warp as give each a few vectors, or a block, or, where
- * there are few rows, one block for each of several partitions. The threads of a block that reduces columns read a
- * stripe of neighbouring columns, a line of memory wide, in many rows at once; where there are few columns the rows are
- * split into partitions, too. Group, stripe and partitions, and so the bits, depend on row_count, col_count and the
- * types alone.
+ * A thread has GK__MATRIX_SLOTS vectors under way at a time. Of rows, a group of threads reduces one: as many as have a
+ * vector of it in each slot, or, where rows are longer, so many that all rows together keep the memory busy. Groups are
+ * lanes of a warp, a block, or several blocks, the partitions of a row. A thread of a short row fills its slots with
+ * vectors of several rows.
  *
- * The block of a last partition waits for the slots of the earlier ones, which have lower tickets, and folds them. */
+ * Of columns, a thread reduces one vector of them in every so many rows, which its slots hold. Threads next to each
+ * other have neighbouring vectors, as many as a line of memory has at least: a stripe. The groups of a block, and
+ * partitions, take the rows in turn; there are so many that all columns together keep the memory busy. Several rows of
+ * a narrow matrix are laid next to each other, and count as one of that many columns (`folds`).
+ *
+ * All this, and so the bits, depends on row_count, col_count and the types alone.
+ *
+ * Blocks of several partitions publish the partial of each output in a slot of the scratch. The block with the last
+ * ticket waits for all of them, as that of gk_reduce does, and folds them. */
 
-enum { GK__REDUCE_STRIPE_VECTORS = 8 }; /* 16 bytes each: a line */
-/* Rows of more vectors than these are reduced by blocks, unless there are so many that warps keep the memory busy. */
-#define GK__REDUCE_WARP_VECTORS (32 * GK__REDUCE_VECTORS)
-#define GK__REDUCE_WARP_ROWS 4096u
-/* Blocks that keep the memory of a large GPU busy. */
-#define GK__REDUCE_ROW_BLOCKS 1024u
-#define GK__REDUCE_COLUMN_BLOCKS 512u
+#ifndef ROW_SLOTS
+#define ROW_SLOTS 4
+#endif
+#ifndef ROW_BUDGET
+#define ROW_BUDGET (1u << 17)
+#endif
+#ifndef COL_BUDGET
+#define COL_BUDGET (1u << 17)
+#endif
+#ifndef ROW_BLOCKS
+#define ROW_BLOCKS 8192u
+#endif
+#ifndef ROW_FULL
+#define ROW_FULL (1024 / ROW_LARGEST)
+#endif
+#ifndef ROW_PAIRS
+#define ROW_PAIRS 1
+#endif
+#ifndef ROW_SHORT
+#define ROW_SHORT 16
+#endif
+#ifndef COL_LINE
+#define COL_LINE 8
+#endif
+#ifndef ROW_LARGEST
+#define ROW_LARGEST 1024
+#endif
+#ifndef ROW_BLOCK
+#define ROW_BLOCK 256
+#endif
+
+enum {
+  GK__MATRIX_SLOTS = ROW_SLOTS, /* vectors of a thread that are under way */
+  GK__MATRIX_BLOCK = ROW_BLOCK, /* threads of a block that holds several groups */
+  GK__MATRIX_LARGEST_BLOCK = ROW_LARGEST
+};
+/* Threads that keep the memory of a large GPU busy, and that it holds at once. */
+#define GK__ROW_THREADS ROW_BUDGET
+#define GK__COLUMN_THREADS COL_BUDGET
 /* Blocks for short rows, each of which takes several in turn. */
-#define GK__REDUCE_MOST_BLOCKS 8192u
+#define GK__ROW_BLOCKS ROW_BLOCKS
+/* Rows of at most this many vectors are short. */
+#define GK__SHORT_ROW ROW_SHORT
 
 struct gk__matrix_plan {
   size_t row_count, col_count, leading_dim;
-  bool aligned;           /* every row begins at a multiple of 16 bytes */
-  unsigned group_threads; /* of a row; or of a stripe of columns in one row. A power of two */
-  size_t pieces;          /* rows, or stripes */
-  unsigned partitions;    /* of each. If there are several, a ticket is partition * pieces + piece */
-  size_t slots;           /* one for each output and partition */
+  unsigned block_threads;
+  unsigned group_threads; /* of a row; or of a stripe of columns in one row. A power of two, as are block_threads */
+  bool short_rows;        /* rows: a thread's slots have vectors of several rows, not several vectors of one */
+  unsigned folds;         /* columns: rows that are laid next to each other; a power of two */
+  unsigned fold_factor;   /* i * fold_factor >> 16 is i / col_count for each place i in such a row; 0 if folds is 1 */
+  size_t pieces;          /* columns: stripes */
+  unsigned partitions;    /* of each row, or column */
   unsigned blocks;
   size_t capacity; /* 16-byte words that the scratch has for slots */
 };
-/* The least power of two of at least x, but at most `most`. */
+/* The least power of two of at least x, but at most `most`, which is one. */
 inline unsigned gk__power_of_two_for(size_t x, unsigned most) {
   unsigned power = 1;
   while (power < x && power < most) power *= 2;
@@ -3890,73 +3933,148 @@ inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size
 }
 inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
   const size_t vectors = gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width));
-  const unsigned block_threads = GK__REDUCE_THREADS;
-  const size_t block_vectors = GK__REDUCE_THREADS * GK__REDUCE_VECTORS, blocks_wanted = GK__REDUCE_ROW_BLOCKS;
-  plan.pieces = plan.row_count;
-  plan.partitions = 1;
-  plan.group_threads = gk__power_of_two_for(gk_ceil_div(vectors, static_cast<size_t>(GK__REDUCE_VECTORS)), 32);
-  if (vectors > GK__REDUCE_WARP_VECTORS && plan.row_count < GK__REDUCE_WARP_ROWS) {
-    plan.group_threads = block_threads;
-    plan.partitions = gk__least_of(gk_ceil_div(blocks_wanted, plan.row_count), gk_ceil_div(vectors, block_vectors),
-                                   GK__MATRIX_BYTES / slot_bytes / plan.row_count);
-  }
-  plan.slots = plan.row_count * plan.partitions;
-  const size_t blocks =
-      gk_ceil_div(plan.row_count, static_cast<size_t>(block_threads / plan.group_threads)) * plan.partitions;
-  plan.blocks = static_cast<unsigned>(blocks < GK__REDUCE_MOST_BLOCKS ? blocks : GK__REDUCE_MOST_BLOCKS);
+  const unsigned most_threads = GK__MATRIX_LARGEST_BLOCK, slots = GK__MATRIX_SLOTS;
+  /* The greatest power of two of threads that each row can have, but at least a warp. */
+  const unsigned most = gk__power_of_two_for(GK__ROW_THREADS / plan.row_count / 2 + 1, GK__ROW_THREADS);
+  plan.short_rows = vectors <= GK__SHORT_ROW;
+  const unsigned threads = gk__power_of_two_for(
+      plan.short_rows ? vectors : gk_ceil_div(vectors, static_cast<size_t>(slots)), most < 32 ? 32 : most);
+  plan.group_threads = threads < most_threads ? threads : most_threads;
+  plan.partitions =
+      gk__least_of(threads / plan.group_threads, GK__MATRIX_BYTES / slot_bytes / plan.row_count, most_threads);
+  plan.block_threads = plan.group_threads > 32 ? plan.group_threads : static_cast<unsigned>(GK__MATRIX_BLOCK);
+  const size_t rows = plan.block_threads / plan.group_threads * (plan.short_rows ? slots : 1);
+  const size_t blocks = gk_ceil_div(plan.row_count, rows) * plan.partitions;
+  plan.blocks = static_cast<unsigned>(blocks < GK__ROW_BLOCKS ? blocks : GK__ROW_BLOCKS);
   return plan;
 }
 inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
-  const size_t block_vectors = GK__REDUCE_THREADS * GK__REDUCE_VECTORS, blocks_wanted = GK__REDUCE_COLUMN_BLOCKS;
-  plan.group_threads =
-      gk__power_of_two_for(gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width)), GK__REDUCE_STRIPE_VECTORS);
-  plan.pieces = gk_ceil_div(plan.col_count, static_cast<size_t>(plan.group_threads * vector_width));
-  plan.partitions = gk__least_of(gk_ceil_div(blocks_wanted, plan.pieces),
-                                 gk_ceil_div(gk__saturated_product(plan.row_count, plan.group_threads), block_vectors),
+  const unsigned line = COL_LINE, slots = GK__MATRIX_SLOTS, most_threads = GK__MATRIX_LARGEST_BLOCK;
+  plan.folds = 1;
+  while (2 * plan.folds * plan.col_count <= line * vector_width && plan.folds < plan.row_count) plan.folds *= 2;
+  plan.fold_factor = plan.folds > 1 ? static_cast<unsigned>(65536 / plan.col_count) + 1 : 0;
+  const size_t vectors = gk_ceil_div(plan.folds * plan.col_count, static_cast<size_t>(vector_width));
+  const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * slots);
+  /* The greatest power of two of groups, in all blocks, that each column can have. */
+  const unsigned groups =
+      gk__power_of_two_for(steps, gk__power_of_two_for(GK__COLUMN_THREADS / vectors / 2 + 1, GK__COLUMN_THREADS));
+  plan.block_threads = gk__power_of_two_for(groups * line, most_threads);
+  if (plan.block_threads < GK__MATRIX_BLOCK) plan.block_threads = GK__MATRIX_BLOCK;
+  plan.group_threads = groups * line <= plan.block_threads ? plan.block_threads / groups : line;
+  plan.pieces = gk_ceil_div(vectors, static_cast<size_t>(plan.group_threads));
+  const size_t blocks_wanted = GK__COLUMN_THREADS / plan.block_threads;
+  plan.partitions = gk__least_of(blocks_wanted / plan.pieces,
+                                 gk_ceil_div(steps, static_cast<size_t>(plan.block_threads / plan.group_threads)),
                                  GK__MATRIX_BYTES / slot_bytes / plan.col_count);
-  plan.slots = plan.col_count * plan.partitions;
   const size_t blocks = plan.pieces * plan.partitions;
   plan.blocks = blocks < 0x7fffffffu ? static_cast<unsigned>(blocks) : 0x7fffffffu;
   return plan;
 }
 
-/* The elements i, i + 1 ... of a row of n: one by one, which is how those of a computed input are loaded, or as a
- * vector. */
+/* A number of elements or rows, as far as it matters. */
+GK__D int gk__clamped(size_t count) { return count < 0x40000000 ? static_cast<int>(count) : 0x40000000; }
+
+/* Whether vectors that are not aligned are loaded as words. Those of 8-byte elements take as many loads either way. */
+template <class Item, unsigned Width> struct gk__word_pairs {
+  static const bool value = ROW_PAIRS && Width * sizeof(Item) == 16 && sizeof(Item) < 8;
+};
+/* The elements that a slot has room for: a vector, or the two words that have it. */
+template <bool Unaligned, class Item, unsigned Width> struct gk__slot_items {
+  static const unsigned value = Unaligned && gk__word_pairs<Item, Width>::value ? 2 * Width : Width;
+};
+/* Loads `count` elements of a row, at most Width, one by one. */
 template <unsigned Width, class Input, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, size_t i, size_t n, bool = false) {
+GK__D void gk__load_items(Item *item, const Input &row_items, int count) {
   GK__UNROLL
   for (unsigned j = 0; j < Width; j++)
-    if (i + j < n) item[j] = row_items[i + j];
+    if (static_cast<int>(j) < count) item[j] = row_items[j];
 }
-template <unsigned Width, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, size_t i, size_t n, bool aligned) {
-  if (!aligned || Width * sizeof(Item) != 16 || i + Width > n) return gk__load_row_items(item, row_items, i, n);
-  const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items + i); /* by one load */
-  gk__unpack_vector(item, word);
+/* The same as one 16-byte word, where as_words, or unaligned as the two words that have the vector. */
+template <bool Unaligned, unsigned Width, class Input, class Item>
+GK__D void gk__load_vector(Item *item, const Input &row_items, int count, bool) {
+  gk__load_items<Width>(item, row_items, count);
 }
-
-/* By one thread: the vectors thread, thread + stride ... of a row, in the order of a thread of gk_reduce. */
-template <class Input, class Operator, class Acc = typename gk__working<Operator>::type>
-GK__D Acc gk__fold_row(const Input &row_items, const gk__matrix_plan &plan, size_t thread, size_t stride,
-                       const Operator &operation) {
-  typedef typename gk__source<Input>::item_type Item;
-  const unsigned vector_width = gk__reduce_tile<Item>::vector_width, vectors = GK__REDUCE_VECTORS;
-  Acc accumulator[vector_width < 4 ? vector_width : 4];
+template <bool Unaligned, unsigned Width, class Item>
+GK__D void gk__load_vector(Item *item, const Item *const &row_items, int count, bool as_words) {
+  const bool pairs = Unaligned && gk__word_pairs<Item, Width>::value;
+  if (Width == 1 || Width * sizeof(Item) != 16 || (Unaligned && !pairs) || !as_words)
+    return gk__load_items<Width>(item, row_items, count);
+  const size_t misalignment = pairs ? reinterpret_cast<uintptr_t>(row_items) % 16 : 0;
+  const gk__word16 *const words =
+      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(row_items) - misalignment);
+  const gk__word16 word = words[0]; /* by one load */
+  memcpy(static_cast<void *>(item), &word, sizeof(word));
+  if (pairs) {
+    const gk__word16 next = words[1];
+    memcpy(static_cast<void *>(item + (pairs ? Width : 0)), &next, sizeof(next));
+  }
+}
+/* What gk__load_vector loaded as two words: moves the vector, which begins `misalignment` bytes into item, to the
+ * front. */
+template <bool Unaligned, unsigned Width, class Input, class Item>
+GK__D void gk__align_vector(Item *item, const Input &row_items, bool as_words) {
+  const bool pairs = Unaligned && gk__word_pairs<Item, Width>::value && gk__source<Input>::is_array;
+  const size_t step = std::alignment_of<Item>::value;
+  if (!pairs) return;
+  const unsigned address = static_cast<unsigned>(reinterpret_cast<uintptr_t>(gk__memory_of(row_items)));
+  const unsigned misalignment = as_words ? address % 16 : 0;
+  unsigned word[8];
+  memcpy(word, static_cast<const void *>(item), pairs ? sizeof(word) : 0);
   GK__UNROLL
-  for (Acc &each : accumulator) each = operation.identity();
-  for (size_t i = thread * vector_width; i < plan.col_count; i += vectors * stride * vector_width) {
-    Item item[vectors][vector_width];
+  for (unsigned k = 0; k < 6; k++) word[k] = misalignment & 8 ? word[k + 2] : word[k];
+  GK__UNROLL
+  for (unsigned k = 0; k < 5 && step < 8; k++) word[k] = misalignment & 4 ? word[k + 1] : word[k];
+  GK__UNROLL
+  for (unsigned k = 0; k < 4 && step < 4; k++) word[k] = gk__funnel_shift(word[k], word[k + 1], misalignment % 4 * 8);
+  memcpy(static_cast<void *>(item), word, pairs ? sizeof(gk__word16) : 0);
+}
+/* Whether words may be loaded for a vector of a row. Aligned: if all of it is in the row. Otherwise, if there are
+ * elements before it and behind it, which in a dense matrix may be those of other rows. rows_left: from this row on.
+ * tail_rows: so many last rows have not enough elements behind them. */
+template <bool Unaligned, unsigned Width>
+GK__D bool gk__in_words(bool is_first, int count, int rows_left, int tail_rows) {
+  const int width = static_cast<int>(Width);
+  return Unaligned ? !is_first && (count >= 2 * width || rows_left > tail_rows) : count >= width;
+}
+template <unsigned Width> GK__D int gk__tail_rows(const gk__matrix_plan &plan, unsigned folds) {
+  const size_t cols = folds * plan.col_count;
+  return plan.leading_dim == plan.col_count && cols >= Width ? static_cast<int>(2 * Width / plan.col_count) + 1
+                                                             : 0x7fffffff;
+}
+/* By one thread: the vectors thread, thread + stride ... of a row; of short rows one vector each of the rows first_row,
+ * first_row + row_step ... */
+template <bool Unaligned, class Input, class Operator, class Acc>
+GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_SLOTS][1], const Input &input, const gk__matrix_plan &plan,
+                         size_t first_row, unsigned row_step, size_t thread, unsigned stride,
+                         const Operator &operation) {
+  typedef typename gk__source<Input>::item_type Item;
+  const unsigned width = gk__reduce_tile<Item>::vector_width, slots = GK__MATRIX_SLOTS;
+  const unsigned slot_rows = plan.short_rows ? row_step : 0, slot_cols = plan.short_rows ? 0 : stride * width;
+  const size_t slot_step = slot_rows * plan.leading_dim + slot_cols; /* elements between slots */
+  const int rows_left = first_row < plan.row_count ? gk__clamped(plan.row_count - first_row) : 0;
+  const int tail_rows = gk__tail_rows<width>(plan, 1);
+  const Input row = input + first_row * plan.leading_dim;
+  for (size_t i = thread * width; i < plan.col_count; i += slots * (stride * width)) {
+    const int cols_left = gk__clamped(plan.col_count - i);
+    const bool is_first = i == 0 && (tail_rows == 0x7fffffff || first_row == 0);
+    Item item[slots][gk__slot_items<Unaligned, Item, width>::value];
+    bool as_words[slots];
+    int count[slots];
     GK__UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-      gk__load_row_items(item[v], row_items, i + v * stride * vector_width, plan.col_count, plan.aligned);
+    for (unsigned k = 0; k < slots; k++) {
+      const int k_rows_left = rows_left - static_cast<int>(k * slot_rows);
+      count[k] = k_rows_left > 0 ? cols_left - static_cast<int>(k * slot_cols) : 0;
+      as_words[k] = gk__in_words<Unaligned, width>(is_first && (k == 0 || tail_rows == 0x7fffffff), count[k],
+                                                   k_rows_left, tail_rows);
+      if (count[k] > 0) gk__load_vector<Unaligned, width>(item[k], row + (i + k * slot_step), count[k], as_words[k]);
+    }
     GK__UNROLL
-    for (unsigned v = 0; v < vectors; v++) {
-      const size_t first_idx = i + v * stride * vector_width;
-      gk__accumulate_items(accumulator, item[v], first_idx, first_idx < plan.col_count ? plan.col_count - first_idx : 0,
-                           operation);
+    for (unsigned k = 0; k < slots; k++) {
+      gk__align_vector<Unaligned, width>(item[k], row + (i + k * slot_step), as_words[k]);
+      if (count[k] > 0)
+        gk__accumulate_items(accumulator[k], item[k], i + k * slot_cols, static_cast<unsigned>(count[k]), operation);
     }
   }
-  return gk__fold_accumulators(accumulator, operation);
 }
 
 /* By one thread: folds the slots begin, begin + stride ... below end, for which it waits. Four of them are loaded at a
@@ -3986,138 +4104,188 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
   }
   return value;
 }
-
-/* By all threads of a block: its ticket, where there are several partitions; otherwise the block's index. */
-GK__D gk__ticket gk__matrix_ticket(const gk__matrix_plan &plan, gk__state *state, gk__ticket *shared_ticket) {
-  const gk__ticket own_block = {blockIdx.x, 0};
-  if (plan.partitions == 1) return own_block;
-  if (threadIdx.x == 0) *shared_ticket = gk__next_ticket(state, plan.blocks - 1);
-  __syncthreads();
-  return *shared_ticket;
+/* The lanes lane, lane + 1 ... of a group of `lanes`, a power of two; of other lanes the result has no meaning. */
+template <class Acc, class Operator> GK__D Acc gk__reduce_lanes(Acc value, unsigned lanes, const Operator &operation) {
+  for (unsigned distance = 1; distance < lanes; distance *= 2)
+    value = operation(value, gk__shuffle<true>(value, distance, 32));
+  return value;
+}
+/* By all threads of each block, when the partials of its partition are published. The block with the last ticket folds
+ * those of all outputs: all other blocks are running or done. */
+template <class Acc, class Out, class Operator>
+GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matrix_plan &plan, gk__ticket ticket,
+                               gk__state *state, gk__slot<Acc> *slots, const Operator &operation) {
+  if (ticket.number == gridDim.x - 1) {
+    unsigned lanes = 1;
+    while (lanes < 32 && 4 * lanes < plan.partitions) lanes *= 2; /* as many slots as a thread loads at a time */
+    const unsigned groups = plan.block_threads / lanes, lane = threadIdx.x % lanes;
+    for (size_t first_idx = 0; first_idx < output_count; first_idx += groups) {
+      const size_t i = first_idx + threadIdx.x / lanes;
+      Acc value = operation.identity();
+      if (i < output_count)
+        value = gk__fold_slots(slots + i * plan.partitions, lane, plan.partitions, lanes, ticket.tag, operation);
+      value = gk__reduce_lanes(value, lanes, operation);
+      if (lane == 0 && i < output_count) output[i] = gk__convert<Out, Acc>::from(value);
+    }
+    if (threadIdx.x == 0 && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
+  }
+  gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
-template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, 4)
+template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__MATRIX_LARGEST_BLOCK,
+                                  Unaligned || sizeof(Acc) > 8 ? 1024 / ROW_LARGEST : ROW_FULL)
     gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
                            gk__slot<Acc> *slots) {
   GK__SHARED(Acc, warp_value, 32);
-  __shared__ gk__ticket shared_ticket;
-  const unsigned block_threads = GK__REDUCE_THREADS, thread = threadIdx.x % plan.group_threads;
-  const size_t groups = block_threads / plan.group_threads, partitions = plan.partitions;
+  __shared__ gk__ticket ticket;
+  const unsigned group_threads = plan.group_threads, thread = threadIdx.x % group_threads;
+  const unsigned groups = plan.block_threads / group_threads, group_warps = group_threads / 32;
+  const size_t block_rows = groups * (plan.short_rows ? GK__MATRIX_SLOTS : 1);
+  const unsigned partition = blockIdx.x % plan.partitions, row_blocks = gridDim.x / plan.partitions;
   gk__wait_for_earlier_work();
-  const gk__ticket ticket = gk__matrix_ticket(plan, state, &shared_ticket);
-  const size_t partition = partitions > 1 ? ticket.number / plan.row_count : 0;
-  const size_t block_row = ticket.number - partition * plan.row_count,
-               row_step = partitions > 1 ? plan.row_count : gridDim.x;
-  for (size_t first_row = block_row * groups; first_row < plan.row_count; first_row += row_step * groups) {
-    const size_t row_idx = first_row + threadIdx.x / plan.group_threads;
-    Acc value = operation.identity();
-    if (row_idx < plan.row_count)
-      value = gk__fold_row(input + row_idx * plan.leading_dim, plan, partition * plan.group_threads + thread,
-                           partitions * plan.group_threads, operation);
-    if (plan.group_threads == block_threads) {
-      value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-      __syncthreads(); /* warp_value is used again */
-    } else {
-      for (unsigned distance = 1; distance < plan.group_threads; distance *= 2)
-        value = operation(value, gk__shuffle<true>(value, distance, 32));
+  unsigned long long count_before = 0; /* read after the row: the atomic runs while data is loaded */
+  if (plan.partitions > 1 && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
+  for (size_t block_row = blockIdx.x / plan.partitions * block_rows; block_row < plan.row_count;
+       block_row += row_blocks * block_rows) {
+    const size_t first_row = block_row + threadIdx.x / group_threads;
+    Acc accumulator[GK__MATRIX_SLOTS][1];
+    GK__UNROLL
+    for (auto &each : accumulator) each[0] = operation.identity();
+    gk__fold_rows<Unaligned>(accumulator, input, plan, first_row, groups, partition * group_threads + thread,
+                             plan.partitions * group_threads, operation);
+    GK__UNROLL
+    for (unsigned k = 1; k < GK__MATRIX_SLOTS && !plan.short_rows; k++)
+      accumulator[0][0] = operation(accumulator[0][0], accumulator[k][0]);
+    GK__UNROLL
+    for (unsigned k = 0; k < (plan.short_rows ? GK__MATRIX_SLOTS : 1); k++) {
+      const size_t row_idx = first_row + k * groups;
+      Acc value = gk__reduce_lanes(accumulator[k][0], group_warps ? 32 : group_threads, operation);
+      if (k == 0 && group_warps > 1) { /* a row for the block, which has no second one */
+        if (gk_lane() == 0) warp_value[gk_warp()] = value;
+        if (plan.partitions > 1 && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
+        __syncthreads();
+        if (threadIdx.x < 32) {
+          value = gk_lane() < group_warps ? warp_value[gk_lane()] : operation.identity();
+          value = gk__reduce_lanes(value, group_warps, operation);
+        }
+      }
+      if (thread != 0 || row_idx >= plan.row_count) continue;
+      if (plan.partitions == 1)
+        output[row_idx] = gk__convert<Out, Acc>::from(value);
+      else
+        gk__publish(slots + row_idx * plan.partitions + partition, value, ticket.tag);
     }
-    if (thread != 0 || row_idx >= plan.row_count) continue;
-    if (partitions == 1)
-      output[row_idx] = gk__convert<Out, Acc>::from(value);
-    else
-      gk__publish(slots + row_idx * partitions + partition, value, ticket.tag);
   }
-  if (partitions == 1) return;
-  if (partition == partitions - 1) {
-    Acc value = gk__fold_slots(slots + block_row * partitions, threadIdx.x, partitions, GK__REDUCE_THREADS, ticket.tag,
-                               operation);
-    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-    if (threadIdx.x == 0) output[block_row] = gk__convert<Out, Acc>::from(value);
-  }
-  gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.partitions > 1) gk__fold_partitions(output, plan.row_count, plan, ticket, state, slots, operation);
 }
 
-/* By one thread: its vector of columns in the rows begin, begin + stride ... below end. */
-template <unsigned Width, class Input, class Operator, class Acc>
+/* By one thread: its vector of columns in the rows begin, begin + stride ..., where rows are plan.folds rows of the
+ * matrix laid next to each other, and first_col is the vector's place in those. */
+template <bool Unaligned, unsigned Width, class Input, class Operator, class Acc>
 GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
-                            size_t first_col, size_t begin, size_t stride, const Operator &operation) {
+                            size_t first_col, size_t begin, unsigned stride, const Operator &operation) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned steps = GK__REDUCE_VECTORS;
-  for (size_t first_row = begin; first_row < plan.row_count && first_col < plan.col_count;
-       first_row += steps * stride) {
-    Item item[steps][Width];
+  const unsigned slots = GK__MATRIX_SLOTS, folds = plan.folds, row_step = stride * folds;
+  const int tail_rows = gk__tail_rows<Width>(plan, folds);
+  const bool is_dense = plan.leading_dim == plan.col_count, has_vectors = is_dense || folds == 1;
+  const size_t gap = plan.leading_dim - plan.col_count; /* between rows */
+  const size_t cols = folds * plan.col_count, slot_step = row_step * plan.leading_dim;
+  if (first_col >= cols) return;
+  const int cols_left = gk__clamped(cols - first_col);
+  for (size_t first_row = begin * folds; first_row < plan.row_count; first_row += slots * row_step) {
+    const int rows_left = gk__clamped(plan.row_count - first_row);
+    const Input row = input + (first_row * plan.leading_dim + first_col);
+    Item item[slots][gk__slot_items<Unaligned, Item, Width>::value];
+    bool as_words[slots];
+    int count[slots]; /* elements that there are from the vector's first one on */
     GK__UNROLL
-    for (unsigned k = 0; k < steps; k++) {
-      const size_t row_idx = first_row + k * stride;
-      if (row_idx < plan.row_count)
-        gk__load_row_items(item[k], input + row_idx * plan.leading_dim, first_col, plan.col_count, plan.aligned);
+    for (unsigned k = 0; k < slots; k++) {
+      const int k_rows_left = rows_left - static_cast<int>(k * row_step);
+      count[k] = k_rows_left >= static_cast<int>(folds) ? cols_left
+                 : k_rows_left > 0
+                     ? cols_left - (static_cast<int>(folds) - k_rows_left) * static_cast<int>(plan.col_count)
+                     : 0;
+      const bool is_first = first_col == 0 && !(is_dense && (k > 0 || first_row > 0));
+      as_words[k] = has_vectors && gk__in_words<Unaligned, Width>(is_first, count[k],
+                                                                  k_rows_left - static_cast<int>(folds), tail_rows);
+      if (count[k] > 0 && has_vectors) {
+        gk__load_vector<Unaligned, Width>(item[k], row + k * slot_step, count[k], as_words[k]);
+      } else {
+        unsigned factor = plan.fold_factor;
+        gk__forget(&factor);
+        GK__UNROLL
+        for (unsigned j = 0; j < Width; j++)
+          if (static_cast<int>(j) < count[k])
+            item[k][j] = row[k * slot_step + j + ((static_cast<unsigned>(first_col) + j) * factor >> 16) * gap];
+      }
     }
     GK__UNROLL
-    for (unsigned k = 0; k < steps; k++) {
-      const size_t row_idx = first_row + k * stride;
+    for (unsigned k = 0; k < slots; k++) {
+      gk__align_vector<Unaligned, Width>(item[k], row + k * slot_step, as_words[k]);
       GK__UNROLL
-      for (unsigned j = 0; j < Width; j++)
-        if (row_idx < plan.row_count && first_col + j < plan.col_count)
-          accumulator[j] = operation(accumulator[j], gk__lift<Acc, Item>::from(item[k][j], row_idx));
+      for (unsigned j = 0; j < Width; j++) {
+        const unsigned fold = (static_cast<unsigned>(first_col) + j) * plan.fold_factor >> 16;
+        if (static_cast<int>(j) < count[k])
+          accumulator[j] =
+              operation(accumulator[j], gk__lift<Acc, Item>::from(item[k][j], first_row + k * row_step + fold));
+      }
     }
   }
 }
+/* Columns of a vector: so few that a block's accumulators fit into its shared memory. */
+template <class Item, class Acc> struct gk__column_vector {
+  static const unsigned most = gk__reduce_tile<Item>::vector_width;
+  static const unsigned room = (32u << 10) / GK__MATRIX_BLOCK / sizeof(Acc);
+  static const unsigned width = room >= most ? most : room >= 8 ? 8 : room >= 4 ? 4 : room >= 2 ? 2 : 1;
+};
 
-template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, 4)
+template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__MATRIX_LARGEST_BLOCK, 1024 / ROW_LARGEST)
     gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
                               gk__slot<Acc> *slots) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned block_threads = GK__REDUCE_THREADS, vector_width = gk__reduce_tile<Item>::vector_width;
-  const unsigned warps = block_threads / 32,
-                 widest = GK__REDUCE_STRIPE_VECTORS * vector_width; /* columns of a stripe, at most */
-  GK__SHARED(Acc, shared_value, block_threads > warps * widest ? block_threads : warps * widest);
-  __shared__ gk__ticket shared_ticket;
+  const unsigned width = gk__column_vector<Item, Acc>::width, block_threads = plan.block_threads;
+  GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * width);
+  __shared__ gk__ticket ticket;
+  const unsigned group_threads = plan.group_threads, thread = threadIdx.x % group_threads;
+  const unsigned groups = block_threads / group_threads, stripe_cols = group_threads * width;
+  const size_t partition = blockIdx.x / plan.pieces, first_col = blockIdx.x % plan.pieces * stripe_cols;
   gk__wait_for_earlier_work();
-  const gk__ticket ticket = gk__matrix_ticket(plan, state, &shared_ticket);
-  const size_t partition = ticket.number / plan.pieces, stripe = ticket.number % plan.pieces;
-  const unsigned thread = threadIdx.x % plan.group_threads, groups = block_threads / plan.group_threads;
-  const unsigned stripe_cols = plan.group_threads * vector_width, col_in_stripe = threadIdx.x % stripe_cols;
-  const size_t first_col = stripe * stripe_cols, col_idx = first_col + col_in_stripe;
-  Acc accumulator[vector_width];
+  unsigned long long count_before = 0;
+  if (plan.partitions > 1 && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
+  Acc accumulator[width];
   GK__UNROLL
   for (Acc &each : accumulator) each = operation.identity();
-  gk__fold_columns(accumulator, input, plan, first_col + thread * vector_width,
-                   partition * groups + threadIdx.x / plan.group_threads, plan.partitions * static_cast<size_t>(groups),
-                   operation);
+  gk__fold_columns<Unaligned>(accumulator, input, plan, first_col + thread * width,
+                              partition * groups + threadIdx.x / group_threads, plan.partitions * groups, operation);
+  if (plan.partitions > 1 && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
+
+  /* The groups of a warp by shuffles, then the warps, or larger groups, then the rows that were laid side by side. */
+  const unsigned lanes = group_threads < 32 ? 32 : group_threads;
   GK__UNROLL
-  for (unsigned j = 0; j < vector_width; j++) {
-    for (unsigned distance = plan.group_threads; distance < 32; distance *= 2)
+  for (unsigned j = 0; j < width; j++) {
+    for (unsigned distance = group_threads; distance < 32; distance *= 2)
       accumulator[j] = operation(accumulator[j], gk__shuffle<true>(accumulator[j], distance, 32));
-    if (gk_lane() < plan.group_threads)
-      shared_value[gk_warp() * stripe_cols + thread * vector_width + j] = accumulator[j];
+    if (threadIdx.x % lanes < group_threads)
+      shared_value[threadIdx.x / lanes * stripe_cols + thread * width + j] = accumulator[j];
   }
   __syncthreads();
-  const bool has_column = threadIdx.x < stripe_cols && col_idx < plan.col_count;
-  Acc value = operation.identity();
-  if (has_column) {
-    for (unsigned w = 0; w < warps; w++) value = operation(value, shared_value[w * stripe_cols + col_in_stripe]);
+  for (unsigned i = threadIdx.x; i < stripe_cols; i += block_threads) {
+    Acc value = shared_value[i];
+    for (unsigned g = 1; g < block_threads / lanes; g++) value = operation(value, shared_value[g * stripe_cols + i]);
+    shared_value[i] = value;
+  }
+  if (plan.folds > 1) __syncthreads();
+  for (unsigned i = threadIdx.x; i < stripe_cols && first_col + i < plan.col_count; i += block_threads) {
+    Acc value = shared_value[i];
+    for (size_t k = 1; k < plan.folds; k++) value = operation(value, shared_value[k * plan.col_count + i]);
     if (plan.partitions == 1)
-      output[col_idx] = gk__convert<Out, Acc>::from(value);
+      output[first_col + i] = gk__convert<Out, Acc>::from(value);
     else
-      gk__publish(slots + partition * plan.col_count + col_idx, value, ticket.tag);
+      gk__publish(slots + (first_col + i) * plan.partitions + partition, value, ticket.tag);
   }
-  if (plan.partitions == 1) return;
-  if (partition == plan.partitions - 1) {
-    const unsigned fold_groups = block_threads / stripe_cols;
-    __syncthreads(); /* shared_value is used again */
-    if (col_idx < plan.col_count)
-      shared_value[threadIdx.x] =
-          gk__fold_slots(slots, threadIdx.x / stripe_cols * plan.col_count + col_idx, plan.partitions * plan.col_count,
-                         fold_groups * plan.col_count, ticket.tag, operation);
-    __syncthreads();
-    value = operation.identity();
-    for (unsigned k = 0; k < fold_groups && has_column; k++)
-      value = operation(value, shared_value[k * stripe_cols + col_in_stripe]);
-    if (has_column) output[col_idx] = gk__convert<Out, Acc>::from(value);
-  }
-  gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.partitions > 1) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
 /* What gk_reduce requires of its arrays, for a matrix of this shape and so many outputs. */
@@ -4136,15 +4304,32 @@ cudaError_t gk__check_matrix_call(const char *call, const Input &input, const Ou
   GK_TRY(gk__check_array(call, "input", input, n, n));
   return gk__check_array(call, "output", output, output_count, output_count);
 }
+/* aligned, unaligned: the kernel for rows that all begin at a multiple of 16 bytes, and the other one. */
 template <class Acc, class Kernel, class Input, class Out, class Functor>
-cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Out *output,
-                              gk__matrix_plan plan, const Functor &operation, cudaStream_t stream,
-                              const gk_scratch *scratch) {
-  const size_t row_bytes = plan.leading_dim * sizeof(typename gk__source<Input>::item_type);
-  const size_t bytes = plan.partitions > 1 ? GK__SCAN_OFFSET + plan.slots * sizeof(gk__slot<Acc>) : 0;
-  plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(input)) | row_bytes) % 16 == 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, bytes, stream, scratch, input, output, operation);
+cudaError_t gk__launch_matrix(const char *call, const Kernel &aligned, const Kernel &unaligned, const Input &input,
+                              Out *output, gk__matrix_plan plan, size_t output_count, const Functor &operation,
+                              cudaStream_t stream, const gk_scratch *scratch) {
+  const size_t row_bytes =
+      plan.leading_dim * sizeof(typename gk__source<Input>::item_type) * (plan.folds ? plan.folds : 1);
+  const size_t bytes =
+      plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
+  const bool is_aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(input)) | row_bytes) % 16 == 0;
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = NULL;
+  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
+  if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
+  const cudaError_t status =
+      gk__launch_kernel(call, is_aligned ? aligned : unaligned, plan.blocks, plan.block_threads, 0, stream, input,
+                        output, operation, plan, reinterpret_cast<gk__state *>(memory),
+                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
+  return gk__release_scratch(status, &temporary, call, stream);
 }
+/* Whether rows of such elements have a kernel of their own where they are not aligned. */
+template <class Input, unsigned Width> struct gk__may_be_unaligned {
+  static const bool value = gk__source<Input>::is_array && Width > 1 &&
+                            Width * sizeof(typename gk__source<Input>::item_type) == 16;
+};
 
 template <class Input, class Out, class Operator>
 cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
@@ -4152,12 +4337,14 @@ cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_pl
   typedef typename gk__source<Input>::item_type Item;
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
+  const unsigned width = gk__reduce_tile<Item>::vector_width;
+  const bool unaligned = gk__may_be_unaligned<Input, width>::value;
   gk__clear_detail();
   GK_TRY(gk__check_matrix_call("gk_reduce_rows", input, output, shape, shape.row_count));
   if (shape.row_count == 0) return cudaSuccess;
-  return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<Input, Out, Functor>), input,
-                                output,
-                                gk__plan_rows(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>)),
+  return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<false, Input, Out, Functor>),
+                                GK__KERNEL(gk__reduce_rows_kernel<unaligned, Input, Out, Functor>), input, output,
+                                gk__plan_rows(shape, width, sizeof(gk__slot<Acc>)), shape.row_count,
                                 gk__functor_of<Functor>(operation), stream, scratch);
 }
 template <class Input, class Out, class Operator>
@@ -4166,15 +4353,18 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
   typedef typename gk__source<Input>::item_type Item;
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
+  const unsigned width = gk__column_vector<Item, Acc>::width;
+  const bool unaligned = gk__may_be_unaligned<Input, width>::value;
   gk__clear_detail();
   GK_TRY(gk__check_matrix_call("gk_reduce_columns", input, output, shape, shape.col_count));
   if (shape.col_count == 0) return cudaSuccess;
-  const gk__matrix_plan plan = gk__plan_columns(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>));
+  const gk__matrix_plan plan = gk__plan_columns(shape, width, sizeof(gk__slot<Acc>));
   if (plan.blocks < plan.pieces)
     return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
                     shape.col_count);
-  return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<Input, Out, Functor>), input,
-                                output, plan, gk__functor_of<Functor>(operation), stream, scratch);
+  return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<false, Input, Out, Functor>),
+                                GK__KERNEL(gk__reduce_columns_kernel<unaligned, Input, Out, Functor>), input, output,
+                                plan, shape.col_count, gk__functor_of<Functor>(operation), stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count, size_t leading_dim,
