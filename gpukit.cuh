@@ -3283,12 +3283,15 @@ enum {
 /* Inputs of at least this many bytes are loaded with an evict-first hint: the L2 would not hold all of them anyway. */
 #define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
 /* Blocks that an SM is to hold at once, for __launch_bounds__. Where an SM has 2048 threads, eight blocks use all of
- * them; large values need more registers than that leaves. */
+ * them. The pairs of words of an unaligned array, the elements of a computed input and large values need more registers
+ * than that leaves. */
+template <bool Unaligned, class Input, class Acc> struct gk__reduce_blocks {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-#define GK__REDUCE_BLOCKS_PER_SM(Acc) 4
+  static const int per_sm = 4;
 #else
-#define GK__REDUCE_BLOCKS_PER_SM(Acc) (sizeof(Acc) > 8 ? 5 : 8)
+  static const int per_sm = Unaligned || !std::is_pointer<Input>::value ? 4 : (sizeof(Acc) > 8 ? 5 : 8);
 #endif
+};
 
 /* The bits depend on tiles and partitions, and not on blocks. */
 struct gk__reduce_plan {
@@ -3339,17 +3342,18 @@ GK__D unsigned gk__funnel_shift(unsigned low, unsigned high, unsigned bits) {
 #endif
 }
 /* gk__align_vectors for a misalignment of FirstWord 32-bit words and `bits`. */
-template <unsigned FirstWord, class Item>
-GK__D void gk__align_vectors_from(gk__word16 *vector, const gk__word16 *next, unsigned bits) {
+template <unsigned FirstWord, class Item, unsigned Count>
+GK__D void gk__align_vectors_from(gk__word16 (&vector)[Count], const gk__word16 (&next)[Count], unsigned bits) {
   GK__UNROLL
-  for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
+  for (unsigned v = 0; v < Count; v++) {
     unsigned word[8];
     memcpy(word, &vector[v], sizeof(gk__word16));
     memcpy(word + 4, &next[v], sizeof(gk__word16));
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
-      vector[v].word[k] =
-          sizeof(Item) < 4 ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits) : word[FirstWord + k];
+      vector[v].word[k] = std::alignment_of<Item>::value < 4
+                              ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits)
+                              : word[FirstWord + k];
   }
 }
 /* A thread's vectors, from pairs of neighbouring 16-byte words: vector[v] and next[v] come in, and the 16 bytes that
@@ -3357,7 +3361,8 @@ GK__D void gk__align_vectors_from(gk__word16 *vector, const gk__word16 *next, un
  * byte by itself would cost as much as the reduction of what is in it. Two nested choices between two become selects
  * where nothing but words moves; with them a small array of floats takes 5 % less time than with a switch, which
  * becomes jumps. */
-template <class Item> GK__D void gk__align_vectors(gk__word16 *vector, const gk__word16 *next, unsigned misalignment) {
+template <class Item, unsigned Count>
+GK__D void gk__align_vectors(gk__word16 (&vector)[Count], const gk__word16 (&next)[Count], unsigned misalignment) {
   const unsigned bits = misalignment % 4 * 8;
   if (misalignment < 8) {
     if (misalignment < 4)
@@ -3540,7 +3545,9 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
                                unsigned partition, gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
   typedef gk__accumulation<Operator, Item> accumulation;
-  const bool use_words = 16 % sizeof(Item) == 0 && !(Unaligned && sizeof(Item) == 16);
+  /* No word begins with an element of an array that is less aligned than its elements are long. */
+  const bool in_words = sizeof(Item) < 16 && std::alignment_of<Item>::value == sizeof(Item);
+  const bool use_words = 16 % sizeof(Item) == 0 && (!Unaligned || in_words);
   /* Elements that fit between the last multiple of 16 bytes before the array and the array. */
   const unsigned lead_items =
       Unaligned ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
@@ -3619,7 +3626,7 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
 
 /* Input: a pointer, or a computed input. */
 template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE_BLOCKS_PER_SM(Acc))
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unaligned, Input, Acc>::per_sm))
     gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan, gk__state *state,
                       gk__slot<Acc> *slots) {
   typedef typename gk__source<Input>::item_type Item;
@@ -4450,19 +4457,24 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
 struct gk__row_scan_plan : gk__scan_plan {
   size_t row_count, leading_dim;
 };
-/* A tile by its ticket. */
-struct gk__scan_place {
-  unsigned tile_idx;          /* in its row */
-  size_t row_idx, row_offset; /* in elements, from the first row on */
-};
 GK__HD size_t gk__scan_rows(const gk__scan_plan &) { return 1; }
 GK__HD size_t gk__scan_rows(const gk__row_scan_plan &plan) { return plan.row_count; }
-GK__HD size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
-GK__HD size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
-GK__D gk__scan_place gk__scan_place_of(const gk__scan_plan &, unsigned ticket) { return gk__scan_place{ticket, 0, 0}; }
-GK__D gk__scan_place gk__scan_place_of(const gk__row_scan_plan &plan, unsigned ticket) {
-  const size_t row_idx = ticket / plan.tiles;
-  return gk__scan_place{static_cast<unsigned>(ticket - row_idx * plan.tiles), row_idx, row_idx * plan.leading_dim};
+GK__D size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
+GK__D size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
+GK__D size_t gk__scan_row_of(const gk__scan_plan &, unsigned) { return 0; }
+GK__D size_t gk__scan_row_of(const gk__row_scan_plan &plan, unsigned ticket) { return ticket / plan.tiles; }
+/* A tile by its ticket. n: the elements of a row. */
+struct gk__scan_place {
+  size_t row_idx, tile_idx; /* tile_idx: in its row */
+  size_t first_idx, offset; /* of the tile's first element in its row, and from the first row on */
+  unsigned item_count;
+};
+template <class Config>
+GK__D gk__scan_place gk__scan_place_of(const typename Config::Plan &plan, unsigned ticket, size_t n) {
+  const size_t row_idx = gk__scan_row_of(plan, ticket), tile_idx = ticket - row_idx * plan.tiles;
+  const size_t first_idx = tile_idx * Config::tile_items;
+  return gk__scan_place{row_idx, tile_idx, first_idx, row_idx * gk__scan_row_distance(plan) + first_idx,
+                        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items};
 }
 
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
@@ -4510,7 +4522,7 @@ struct gk__scan_config {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static const unsigned blocks_per_sm = 4;
 #else
-  static const unsigned blocks_per_sm = small_n ? 6 : 4;
+  static const unsigned blocks_per_sm = small_n ? 6 : 5;
 #endif
 };
 
@@ -4582,35 +4594,64 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
 
 /* --- A tile in shared memory -------------------------------------------------------------------------------------*/
 
-/* Copies elements between global and shared memory, from number `copied` up to item_count, by Threads threads. A bulk
- * copy has done those before. Where there are no bulk copies, most elements go as 16-byte words. */
-template <class Config, unsigned Threads, class Item>
-GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned copied, unsigned item_count, unsigned thread) {
-#if !GK__BULK
-  const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-  const unsigned words = aligned ? item_count * static_cast<unsigned>(sizeof(Item)) / 16 : 0;
-  const unsigned words_per_thread = (Config::tile_items * sizeof(Item) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
-  GK__UNROLL
-  for (unsigned v = 0; v < words_per_thread; v++) {
-    const unsigned i = v * Threads + thread;
-    if (i < words) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
-  }
-  copied = words * 16 / static_cast<unsigned>(sizeof(Item));
-#endif
+/* A word of dest is what begins `shift` bytes into a word of `from` and ends in the next one. */
+template <unsigned WordsPerThread, unsigned Threads, class Item>
+GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsigned shift, unsigned words,
+                                 unsigned thread) {
+  const unsigned at_once = WordsPerThread > 4 ? 2 : 1; /* three take registers that the folds need */
   GK__UNROLL_BY(1)
-  for (unsigned i = copied + thread; i < item_count; i += 4 * Threads) {
-    Item *const item_dest = dest + i;
-    const Item *const item_from = from + i;
+  for (unsigned i = thread; i < words; i += at_once * Threads) {
+    gk__word16 word[at_once], next[at_once];
     GK__UNROLL
-    for (unsigned k = 0; k < 4; k++)
-      if (i + k * Threads < item_count) item_dest[k * Threads] = item_from[k * Threads];
+    for (unsigned v = 0; v < at_once; v++) {
+      if (i + v * Threads < words) {
+        word[v] = from[i + v * Threads];
+        next[v] = from[i + v * Threads + 1];
+      }
+    }
+    gk__align_vectors<Item>(word, next, shift);
+    GK__UNROLL
+    for (unsigned v = 0; v < at_once; v++)
+      if (i + v * Threads < words) dest[i + v * Threads] = word[v];
+  }
+}
+/* Copies elements between global and shared memory by Threads threads. Whatever the alignments, most go as the 16-byte
+ * words of dest; but one by one if no element begins where the first word does. No word is read that has other bytes in
+ * it than those of the elements, so that the first and the last ones go one by one, too. */
+template <class Config, unsigned Threads, class Item>
+GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count, unsigned thread) {
+  const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
+  const unsigned words_per_thread = (Config::tile_items * item_bytes / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+  gk__forget(&item_count); /* else what follows is computed once for all tiles, and takes registers from the folds */
+  gk__forget(&thread);
+  unsigned begin = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(dest) % 16), words = 0; /* begin: in bytes */
+  const unsigned bytes = item_count * item_bytes;
+  const unsigned shift = static_cast<unsigned>((reinterpret_cast<uintptr_t>(from) + begin) % 16);
+  if (shift > begin) begin += 16;
+  const unsigned last = begin + (shift ? 32 - shift : 16); /* the end of the bytes that the first word needs */
+  if (bytes >= last && begin % item_bytes == 0) words = (bytes - last) / 16 + 1;
+  if (words == 0) begin = 0;
+  gk__word16 *const dest_words = reinterpret_cast<gk__word16 *>(reinterpret_cast<char *>(dest) + begin);
+  const gk__word16 *const from_words =
+      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(from) + begin - shift);
+  if (shift) {
+    gk__scan_copy_shifted<words_per_thread, Threads, Item>(dest_words, from_words, shift, words, thread);
+  } else if (!GK__BULK) { /* else bulk copies have done these */
+    GK__UNROLL
+    for (unsigned v = 0; v < words_per_thread; v++)
+      if (v * Threads + thread < words) dest_words[v * Threads + thread] = from_words[v * Threads + thread];
+  }
+  const unsigned front = begin / item_bytes, skipped = (begin + words * 16) / item_bytes - front;
+  GK__UNROLL_BY(4)
+  for (unsigned left = thread; left < item_count - skipped; left += Threads) {
+    const unsigned i = left < front ? left : left + skipped;
+    dest[i] = from[i];
   }
 }
 
 /* The same from a computed input. */
 template <class Config, unsigned Threads, class Item, class Func>
-GK__D void gk__scan_copy_items(Item *dest, const gk__computed<Item, Func> &from, unsigned, unsigned item_count,
-                               unsigned thread) {
+GK__D void gk__scan_copy_items(Item *dest, const gk__computed<Item, Func> &from, unsigned item_count, unsigned thread) {
   GK__UNROLL_BY(4)
   for (unsigned i = thread; i < item_count; i += Threads) dest[i] = from[i];
 }
@@ -4622,64 +4663,55 @@ struct gk__scan_bulk_copies {
 #if GK__BULK
   unsigned long long *barrier; /* in shared memory: a phase of it ends when a tile has been loaded */
   unsigned parity;             /* of the phase: 0, 1, 0, 1 ... */
-  bool aligned_input, aligned_output;
 
   /* By all threads; then __syncthreads(). */
-  GK__D void init(unsigned long long *shared_barrier, const void *input, size_t input_row_bytes, const void *output,
-                  size_t output_row_bytes) {
+  GK__D void init(unsigned long long *shared_barrier) {
     barrier = shared_barrier;
     parity = 0;
-    aligned_input = (reinterpret_cast<uintptr_t>(input) | input_row_bytes) % 16 == 0;
-    aligned_output = (reinterpret_cast<uintptr_t>(output) | output_row_bytes) % 16 == 0;
     if (threadIdx.x != 0) return;
     gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
     gk__ptx_fence_mbarrier_init();
   }
+  /* Of the elements that begin at an address in global memory. */
+  template <class Item> static GK__D unsigned bytes_of(const Item *global, unsigned item_count) {
+    const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Item));
+    return reinterpret_cast<uintptr_t>(global) % 16 ? 0 : bytes / 16 * 16;
+  }
   /* By one thread. */
-  template <class Config, class Item>
-  GK__D void begin_load(Item *dest, const Item *input, size_t n, unsigned tile_idx) {
-    const size_t first_idx = tile_idx * static_cast<size_t>(Config::tile_items);
-    const size_t item_count = n - first_idx < Config::tile_items ? n - first_idx : Config::tile_items;
-    const unsigned bytes = static_cast<unsigned>(item_count * sizeof(Item) / 16 * 16);
+  template <class Item> GK__D void begin_load(Item *dest, const Item *from, unsigned item_count) {
+    const unsigned bytes = bytes_of(from, item_count);
     if (bytes == 0) return;
-    const void *const from = input + first_idx;
     gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
     gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
   }
   /* By all threads. */
-  template <class Item> GK__D unsigned wait_for_load(unsigned item_count) {
-    unsigned copied = 0;
-    if (aligned_input && item_count * sizeof(Item) >= 16) {
-      while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
-      parity ^= 1;
-      copied = item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
-    }
-    return copied;
+  template <class Item> GK__D unsigned wait_for_load(const Item *from, unsigned item_count) {
+    const unsigned bytes = bytes_of(from, item_count);
+    if (bytes == 0) return 0;
+    while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
+    parity ^= 1;
+    return bytes / static_cast<unsigned>(sizeof(Item));
   }
   /* By all threads of a warp, which have written the elements. Returns when they have been read. */
-  template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned first_idx, unsigned item_count) const {
-    unsigned copied = 0;
-    if (aligned_output && item_count * sizeof(Out) >= 16) {
-      gk__ptx_fence_proxy_async();
-      __syncwarp();
-      const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
-      if (gk_lane() == 0) {
-        gk__ptx_cp_async_bulk_store(dest + first_idx, gk__shared_address(from + first_idx), bytes);
-        gk__ptx_cp_async_bulk_commit_group();
-        gk__ptx_cp_async_bulk_wait_group_read_0();
-      }
-      copied = bytes / static_cast<unsigned>(sizeof(Out));
+  template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned item_count) const {
+    const unsigned bytes = bytes_of(dest, item_count);
+    if (bytes == 0) return 0;
+    gk__ptx_fence_proxy_async();
+    __syncwarp();
+    if (gk_lane() == 0) {
+      gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
+      gk__ptx_cp_async_bulk_commit_group();
+      gk__ptx_cp_async_bulk_wait_group_read_0();
     }
-    return copied;
+    return bytes / static_cast<unsigned>(sizeof(Out));
   }
   /* By each thread that wrote to shared memory which a later load overwrites; then __syncthreads(). */
   GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
 #else /* before sm_90 there are none */
-  static const bool aligned_input = false;
-  GK__D void init(unsigned long long *, const void *, size_t, const void *, size_t) {}
-  template <class Config, class Item> GK__D void begin_load(Item *, const Item *, size_t, unsigned) {}
-  template <class Item> GK__D unsigned wait_for_load(unsigned) { return 0; }
-  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned, unsigned) const { return 0; }
+  GK__D void init(unsigned long long *) {}
+  template <class Item> GK__D void begin_load(Item *, const Item *, unsigned) {}
+  template <class Item> GK__D unsigned wait_for_load(const Item *, unsigned) { return 0; }
+  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned) const { return 0; }
   GK__D void before_next_load() const {}
 #endif
 };
@@ -4784,25 +4816,23 @@ GK__D Acc gk__scan_fold(const Acc &running, Out *output, const Item *input, unsi
 
 /* By all threads: a tile's results go to global memory. Each warp stores its own, as soon as it has them. */
 template <class Config, class Out>
-GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, unsigned item_count,
-                          const gk__scan_bulk_copies &bulk) {
+GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_count, const gk__scan_bulk_copies &bulk) {
   const unsigned most = 32 * Config::items_per_thread, warp_offset = gk_warp() * most;
   const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0, warp_items = left < most ? left : most;
-  const unsigned copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
+  const unsigned copied = bulk.store(output + warp_offset, shared_out + warp_offset, warp_items);
   if (copied < warp_items) {
+    const unsigned offset = warp_offset + copied;
     __syncwarp();
-    gk__scan_copy_items<Config, 32>(output + first_idx + warp_offset, shared_out + warp_offset, copied, warp_items,
-                                    gk_lane());
+    gk__scan_copy_items<Config, 32>(output + offset, shared_out + offset, warp_items - copied, gk_lane());
   }
 }
 
 /* By all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
 template <class Config, class Item, class Input>
-GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t first_idx, unsigned item_count,
-                                gk__scan_bulk_copies *bulk) {
-  const unsigned copied = bulk->template wait_for_load<Item>(item_count);
+GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, unsigned item_count, gk__scan_bulk_copies *bulk) {
+  const unsigned copied = bulk->wait_for_load(gk__memory_of(input), item_count);
   if (copied < item_count) {
-    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in, input + first_idx, copied, item_count, threadIdx.x);
+    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in + copied, input + copied, item_count - copied, threadIdx.x);
     __syncthreads();
   }
 }
@@ -4828,8 +4858,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  const size_t distance = gk__scan_row_distance(plan), tile_count = plan.tiles * gk__scan_rows(plan);
-  bulk.init(&barrier, gk__memory_of(input), distance * sizeof(Item), output, distance * sizeof(Out));
+  const size_t tile_count = plan.tiles * gk__scan_rows(plan);
+  bulk.init(&barrier);
   if (Config::small_n)
     gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
                                         Config::tile_items);
@@ -4845,20 +4875,17 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
         ticket = gk__next_ticket(state, last_ticket);
       else
         ticket.number = blockIdx.x;
-      const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
-      if (bulk.aligned_input && ticket.number < tile_count)
-        bulk.template begin_load<Config>(shared_in, gk__memory_of(input) + place.row_offset, n, place.tile_idx);
+      const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
+      if (ticket.number < tile_count) bulk.begin_load(shared_in, gk__memory_of(input + place.offset), place.item_count);
     }
     __syncthreads();
     if (ticket.number >= tile_count) break;
-    const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
-    const size_t tile_idx = place.tile_idx, first_idx = tile_idx * Config::tile_items;
-    const unsigned item_count =
-        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items;
+    const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
+    const unsigned item_count = place.item_count;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
-    const size_t i = init_type::index(init) + first_idx + thread_offset;
-    gk__scan_finish_load<Config>(shared_in, input + place.row_offset, first_idx, item_count, &bulk);
+    const size_t i = init_type::index(init) + place.first_idx + thread_offset;
+    gk__scan_finish_load<Config>(shared_in, input + place.offset, item_count, &bulk);
 
     const Acc thread_total =
         gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
@@ -4867,12 +4894,13 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       const gk__scan_slots<Acc> scan_slots = {slots + place.row_idx * plan.tiles,
                                               slots + tile_count + place.row_idx * plan.groups, ticket.tag};
       running = operation(
-          gk__tile_prefix<Config::window>(tile_idx, tile_total, init, operation, plan, scan_slots, partial), running);
+          gk__tile_prefix<Config::window>(place.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
+          running);
     } else {
       running = operation(init_type::value(init), running);
     }
     gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
-    gk__scan_store<Config>(output + place.row_offset, shared_out, first_idx, item_count, bulk);
+    gk__scan_store<Config>(output + place.offset, shared_out, item_count, bulk);
     if (several) {
       bulk.before_next_load();
       __syncthreads();
@@ -8692,10 +8720,19 @@ GK__D int gk__wgmma_finish_pair(const Args &p, const void *c, unsigned row_idx, 
   if (item_count > 1) pair[1] = p.func(pair[1], row_idx, col_idx + 1);
   return item_count;
 }
-/* The same, and stores those in bounds. */
+/* The functor of accumulators whose columns are in bounds: of both rows of a thread, or of the upper one alone. Without
+ * branches between them, loads of the functor are under way together. */
+template <unsigned Rows, class Args, int Count>
+GK__D void gk__wgmma_apply(const Args &p, float (&acc)[Count], size_t row_idx, size_t row_below, size_t col_idx) {
+  GK__UNROLL
+  for (unsigned i = 0; i < Count; i++)
+    if (i / 2 % 2 < Rows) acc[i] = p.func(acc[i], i / 2 % 2 ? row_below : row_idx, col_idx + i / 4 * 8 + i % 2);
+}
+/* The epilogue of a pair, if it is not finished, and stores those in bounds. */
 template <class Out, class Args>
-GK__D void gk__wgmma_store_pair(const Args &p, void *c, unsigned row_idx, unsigned col_idx, float *pair) {
-  const int item_count = gk__wgmma_finish_pair<Out>(p, c, row_idx, col_idx, pair);
+GK__D void gk__wgmma_store_pair(const Args &p, void *c, unsigned row_idx, unsigned col_idx, float *pair,
+                                bool finished = false) {
+  const int item_count = finished ? 2 : gk__wgmma_finish_pair<Out>(p, c, row_idx, col_idx, pair);
   gk__store_pair<Out>(c, col_idx, item_count, p.pairs_aligned, pair[0], pair[1]);
 }
 
@@ -8780,14 +8817,19 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Sh
                    col_idx = work.col_idx + lane_id % 4 * 2;
     GK__UNROLL
     for (int i = 0; i < Shape::col_count / 2; i++) acc[e][i] *= p.alpha;
-    if (p.beta != 0 || !std::is_same<Func, gk__identity>::value) {
+    const unsigned row_idx = work.c_row(p, warp_row + lane_id / 4),
+                   row_below = work.c_row(p, warp_row + lane_id / 4 + 8);
+    if (p.beta == 0 && work.col_idx + Shape::col_count <= p.n) {
+      if (row_below < p.m)
+        gk__wgmma_apply<2>(p, acc[e], row_idx, row_below, col_idx);
+      else if (row_idx < p.m)
+        gk__wgmma_apply<1>(p, acc[e], row_idx, row_below, col_idx);
+    } else if (p.beta != 0 || !std::is_same<Func, gk__identity>::value) {
       GK__UNROLL
-      for (unsigned half_idx = 0; half_idx < 2; half_idx++) {
-        const unsigned row_idx = work.c_row(p, warp_row + lane_id / 4 + half_idx * 8);
-        GK__UNROLL
-        for (unsigned i = 0; i < Shape::col_count / 8; i++)
-          gk__wgmma_finish_pair<Out>(p, c + row_idx * p.ldc * bytes, row_idx, col_idx + i * 8,
-                                     acc[e] + i * 4 + half_idx * 2);
+      for (unsigned i = 0; i < Shape::col_count / 8; i++) {
+        if (work.col_idx + i * 8 >= p.n) break;
+        gk__wgmma_finish_pair<Out>(p, c + row_idx * p.ldc * bytes, row_idx, col_idx + i * 8, acc[e] + i * 4);
+        gk__wgmma_finish_pair<Out>(p, c + row_below * p.ldc * bytes, row_below, col_idx + i * 8, acc[e] + i * 4 + 2);
       }
     }
     if (!p.tma_store) {
@@ -9379,39 +9421,60 @@ GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipel
   if (k_blocks > 0) gk__wgmma_release_stage(last);
 }
 
-/* The epilogue: stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the
- * i-th of these: two adjacent columns of each of two adjacent rows. */
+/* Whether all of a tile is in bounds. */
+template <class Shape> GK__D bool gk__tf32_is_inside(const typename Shape::params &p, const gk__wgmma_work_tile &work) {
+  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
+  return work.row_idx + Shape::row_count <= (p.transposed ? p.n : p.m) &&
+         (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.transposed ? p.m : p.n);
+}
+/* The column of a quad in C, or if C^T is computed the row. */
+template <class Shape>
+GK__D unsigned gk__tf32_quad_column(const typename Shape::params &p, const gk__wgmma_work_tile &work, unsigned quad) {
+  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
+  return (columns.col_idx + quad * 8 + threadIdx.x % 4 * 2) * p.matrices() + columns.matrix_idx;
+}
+/* The epilogue of Quads neighbouring quads, but for what gk__tf32_store does: alpha, and the functor if the whole tile is
+ * in bounds and beta is 0. It comes before all stores, which loads of the functor would have to wait for. */
+template <unsigned Quads, class Shape, class Func>
+GK__D void gk__tf32_finish_quads(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
+                                 unsigned first_quad, bool inside, float *d) {
+  const size_t r_row = work.row_idx + gk__tf32_row(group);
+  const size_t k_major_col = gk__tf32_quad_column<Shape>(p, work, first_quad), distance = p.matrices();
+  GK__UNROLL
+  for (unsigned i = 0; i < Quads * 4; i++) d[i] *= p.alpha;
+  if (!inside || p.beta != 0) return;
+  if (p.transposed) {
+    GK__UNROLL
+    for (unsigned i = 0; i < Quads * 4; i++)
+      d[i] = p.func(d[i], k_major_col + (i / 4 * 8 + i % 2) * distance, r_row + i / 2 % 2);
+  } else {
+    GK__UNROLL
+    for (unsigned i = 0; i < Quads * 4; i++)
+      d[i] = p.func(d[i], r_row + i / 2 % 2, k_major_col + (i / 4 * 8 + i % 2) * distance);
+  }
+}
+/* Stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the i-th of
+ * these, which is finished: two adjacent columns of each of two adjacent rows. */
 template <class Shape, class Func, class LoadQuad>
 GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                          unsigned first_quad, unsigned quad_step, LoadQuad load_quad) {
+                          unsigned first_quad, unsigned quad_step, bool inside, LoadQuad load_quad) {
   const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4;
-  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   float *const c = static_cast<float *>(p.dest) + work.batch * p.stride_c;
-  const bool simple =
-      p.beta == 0 && p.pairs_aligned && work.row_idx + Shape::row_count <= (p.transposed ? p.n : p.m) &&
-      (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.transposed ? p.m : p.n);
-  const auto finish_simple_pair = [&](unsigned row_idx, unsigned col_idx, float *pair) {
-    pair[0] = p.func(p.alpha * pair[0], row_idx, col_idx);
-    pair[1] = p.func(p.alpha * pair[1], row_idx, col_idx + 1);
-  };
+  const bool simple = inside && p.beta == 0 && p.pairs_aligned;
   if (simple && !p.transposed && p.vectors_aligned && quad_step == 1) {
     /* Pairs of lanes exchange elements of two quads, so that each lane has four adjacent columns. */
     const unsigned odd = quad_lane % 2;
     float *dest = c + r_row * p.ldc + work.col_idx + odd * 8 + quad_lane / 2 * 4;
     GK__UNROLL
     for (unsigned i = 0; i < Shape::quads; i += 2, dest += 16) {
-      float even_sums[4], odd_sums[4];
-      load_quad(i, even_sums);
-      load_quad(i + 1, odd_sums);
-      const unsigned col_idx = work.col_idx + i * 8 + quad_lane * 2;
+      float even_quad[4], odd_quad[4];
+      load_quad(i, even_quad);
+      load_quad(i + 1, odd_quad);
       GK__UNROLL
       for (int j = 0; j < 4; j += 2) {
-        const unsigned row_idx = r_row + static_cast<unsigned>(j / 2);
-        finish_simple_pair(row_idx, col_idx, even_sums + j);
-        finish_simple_pair(row_idx, col_idx + 8, odd_sums + j);
-        const float x = __shfl_xor_sync(~0u, odd ? even_sums[j] : odd_sums[j], 1);
-        const float y = __shfl_xor_sync(~0u, odd ? even_sums[j + 1] : odd_sums[j + 1], 1);
-        const float own_x = odd ? odd_sums[j] : even_sums[j], own_y = odd ? odd_sums[j + 1] : even_sums[j + 1];
+        const float x = __shfl_xor_sync(~0u, odd ? even_quad[j] : odd_quad[j], 1);
+        const float y = __shfl_xor_sync(~0u, odd ? even_quad[j + 1] : odd_quad[j + 1], 1);
+        const float own_x = odd ? odd_quad[j] : even_quad[j], own_y = odd ? odd_quad[j + 1] : even_quad[j + 1];
         *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) =
             make_float4(odd ? x : own_x, odd ? y : own_y, odd ? own_x : x, odd ? own_y : y);
       }
@@ -9429,19 +9492,16 @@ GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_
       d[1] = d[2];
       d[2] = upper_right;
     }
-    const unsigned k_major_col = (columns.col_idx + quad * 8 + quad_lane * 2) * p.matrices() + columns.matrix_idx;
+    const unsigned k_major_col = gk__tf32_quad_column<Shape>(p, work, quad);
     const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
     float *const dest = c + row_idx * p.ldc;
     if (simple) {
-      finish_simple_pair(row_idx, col_idx, d);
-      finish_simple_pair(row_idx + p.matrices(), col_idx, d + 2);
       *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
       *reinterpret_cast<float2 *>(dest + p.matrices() * p.ldc + col_idx) = make_float2(d[2], d[3]);
     } else {
-      GK__UNROLL
-      for (int j = 0; j < 4; j++) d[j] *= p.alpha;
-      gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d);
-      gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2);
+      const bool finished = inside && p.beta == 0;
+      gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d, finished);
+      gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2, finished);
     }
   }
 }
@@ -9468,11 +9528,13 @@ GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const f
                  "f"(acc[i * 4 + 2]), "f"(acc[i * 4 + 3])
                  : "memory");
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
-  gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, [=](unsigned i, float(&d)[4]) {
+  const bool inside = gk__tf32_is_inside<Shape>(p, work);
+  gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, inside, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
     for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
       gk__add_vector(d, own_slot + source_rank * rank_bytes + i * Shape::quad_bytes);
+    gk__tf32_finish_quads<1>(p, work, group, cluster_rank + i * cluster_size, inside, d);
   });
 }
 #endif /* GK__WGMMA_CODE */
@@ -9518,13 +9580,16 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
       const unsigned lead = p.lead(gk__tf32_columns_of<Shape>(p, work).matrix_idx);
       if (first_k_block == 0 && lead) gk__wgmma_clear_lead(pipe, Shape::r_bytes, Shape::col_count, lead * 4);
       gk__tf32_multiply<Shape>(acc, pipe, warpgroup - 1, k_blocks);
-      if (cluster_size > 1)
+      if (cluster_size > 1) {
         gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
-      else
-        gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
+      } else {
+        const bool inside = gk__tf32_is_inside<Shape>(p, work);
+        gk__tf32_finish_quads<Shape::quads>(p, work, warpgroup - 1, 0, inside, acc);
+        gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, inside, [&](unsigned i, float(&d)[4]) {
           GK__UNROLL
           for (unsigned j = 0; j < 4; j++) d[j] = acc[i * 4 + j];
         });
+      }
     }
   }
 #else
