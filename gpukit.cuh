@@ -3757,17 +3757,16 @@ inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *tem
 /* Launches a kernel whose blocks take the tickets of scans, and use the slots from offset GK__SCAN_OFFSET on. Its last
  * parameters are the plan, the state and the slots. bytes: of the scratch, or 0 if the kernel needs none. */
 template <class Acc, class Kernel, class Plan, class... Args>
-cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, size_t bytes, cudaStream_t stream,
-                                  const gk_scratch *scratch, const Args &...args) {
+cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, unsigned block_threads,
+                                  size_t bytes, cudaStream_t stream, const gk_scratch *scratch, const Args &...args) {
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = NULL;
   GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
   unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
   if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
-  const cudaError_t status =
-      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, args..., plan,
-                        reinterpret_cast<gk__state *>(memory),
-                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
+  const cudaError_t status = gk__launch_kernel(
+      call, kernel, plan.blocks, block_threads, 0, stream, args..., plan, reinterpret_cast<gk__state *>(memory),
+      reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
@@ -3848,10 +3847,9 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
 
 /* --- Rows and columns --------------------------------------------------------------------------------------------
  *
- * A thread has GK__MATRIX_SLOTS vectors under way at a time. Of rows, a group of threads reduces one: as many as have a
- * vector of it in each slot, or, where rows are longer, so many that all rows together keep the memory busy. Groups are
- * lanes of a warp, a block, or several blocks, the partitions of a row. A thread of a short row fills its slots with
- * vectors of several rows.
+ * A thread has GK__MATRIX_SLOTS vectors under way at a time. Of rows, a group of threads reduces one: so many lanes of
+ * a warp that each has a vector of it in every slot, or, where there are few and long rows, a block, or several blocks,
+ * the partitions of a row. A thread of a row of one or two vectors fills its slots with vectors of several rows.
  *
  * Of columns, a thread reduces one vector of them in every so many rows, which its slots hold. Threads next to each
  * other have neighbouring vectors, as many as a line of memory has at least: a stripe. The groups of a block, and
@@ -3863,67 +3861,41 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
  * Blocks of several partitions publish the partial of each output in a slot of the scratch. The block with the last
  * ticket waits for all of them, as that of gk_reduce does, and folds them. */
 
-#ifndef ROW_SLOTS
-#define ROW_SLOTS 4
-#endif
-#ifndef ROW_BUDGET
-#define ROW_BUDGET (1u << 17)
-#endif
-#ifndef COL_BUDGET
-#define COL_BUDGET (1u << 17)
-#endif
-#ifndef ROW_BLOCKS
-#define ROW_BLOCKS 8192u
-#endif
-#ifndef ROW_FULL
-#define ROW_FULL (1024 / ROW_LARGEST)
-#endif
-#ifndef ROW_PAIRS
-#define ROW_PAIRS 1
-#endif
-#ifndef ROW_SHORT
-#define ROW_SHORT 16
-#endif
-#ifndef COL_LINE
-#define COL_LINE 8
-#endif
-#ifndef ROW_LARGEST
-#define ROW_LARGEST 1024
-#endif
-#ifndef ROW_BLOCK
-#define ROW_BLOCK 256
-#endif
-
 enum {
-  GK__MATRIX_SLOTS = ROW_SLOTS, /* vectors of a thread that are under way */
-  GK__MATRIX_BLOCK = ROW_BLOCK, /* threads of a block that holds several groups */
-  GK__MATRIX_LARGEST_BLOCK = ROW_LARGEST
+  GK__MATRIX_SLOTS = 4,    /* vectors of a thread that are under way */
+  GK__MATRIX_LINE = 8,     /* vectors of a line of memory */
+  GK__MATRIX_BLOCK = 256,  /* threads of a block that holds several groups */
+  GK__ROW_BLOCK = 512,     /* the most threads of a block that reduces a row */
+  GK__COLUMN_BLOCK = 1024, /* the most threads of a block that reduces columns */
+  GK__SHORT_ROW = 2        /* vectors */
 };
-/* Threads that keep the memory of a large GPU busy, and that it holds at once. */
-#define GK__ROW_THREADS ROW_BUDGET
-#define GK__COLUMN_THREADS COL_BUDGET
-/* Blocks for short rows, each of which takes several in turn. */
-#define GK__ROW_BLOCKS ROW_BLOCKS
-/* Rows of at most this many vectors are short. */
-#define GK__SHORT_ROW ROW_SHORT
+/* What keeps the memory of a large GPU busy, and runs on it at once: multiprocessors, and threads of each. */
+#define GK__MATRIX_SMS 128u
+#define GK__MATRIX_SM_THREADS 1024u
+#define GK__MATRIX_THREADS (GK__MATRIX_SMS * GK__MATRIX_SM_THREADS)
+/* A warp for each of so many rows keeps it busy, too; so many blocks take such rows in turn. */
+#define GK__ROWS_OF_WARPS 4096u
+#define GK__ROW_BLOCKS 2048u
 
 struct gk__matrix_plan {
   size_t row_count, col_count, leading_dim;
+  bool aligned; /* every row begins at a multiple of 16 bytes */
   unsigned block_threads;
-  unsigned group_threads; /* of a row; or of a stripe of columns in one row. A power of two, as are block_threads */
-  bool short_rows;        /* rows: a thread's slots have vectors of several rows, not several vectors of one */
-  unsigned folds;         /* columns: rows that are laid next to each other; a power of two */
-  unsigned fold_factor;   /* i * fold_factor >> 16 is i / col_count for each place i in such a row; 0 if folds is 1 */
-  size_t pieces;          /* columns: stripes */
-  unsigned partitions;    /* of each row, or column */
+  unsigned group_bits; /* a group has 1 << group_bits threads; or, if that is more than the block has, all of it */
+  /* Rows: elements from thread to thread, from slot to slot, and to a thread's next vectors; rows from slot to slot. */
+  unsigned thread_cols, slot_cols, pass_cols, slot_rows;
+  unsigned folds;       /* columns: rows that are laid next to each other, a power of two */
+  unsigned fold_factor; /* i * fold_factor >> 16 is i / col_count for each place i in these; 0 if folds is 1 */
+  size_t pieces;        /* columns: stripes */
+  unsigned partitions;  /* of each row, or column */
   unsigned blocks;
   size_t capacity; /* 16-byte words that the scratch has for slots */
 };
-/* The least power of two of at least x, but at most `most`, which is one. */
-inline unsigned gk__power_of_two_for(size_t x, unsigned most) {
-  unsigned power = 1;
-  while (power < x && power < most) power *= 2;
-  return power;
+/* The exponent of the least power of two of at least x, but at most `most`. */
+inline unsigned gk__bits_for(size_t x, unsigned most) {
+  unsigned bits = 0;
+  while (static_cast<size_t>(1) << bits < x && bits < most) bits++;
+  return bits;
 }
 /* The least of three numbers, but at least 1. */
 inline unsigned gk__least_of(size_t x, size_t y, size_t z) {
@@ -3940,38 +3912,51 @@ inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size
 }
 inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
   const size_t vectors = gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width));
-  const unsigned most_threads = GK__MATRIX_LARGEST_BLOCK, slots = GK__MATRIX_SLOTS;
-  /* The greatest power of two of threads that each row can have, but at least a warp. */
-  const unsigned most = gk__power_of_two_for(GK__ROW_THREADS / plan.row_count / 2 + 1, GK__ROW_THREADS);
-  plan.short_rows = vectors <= GK__SHORT_ROW;
-  const unsigned threads = gk__power_of_two_for(
-      plan.short_rows ? vectors : gk_ceil_div(vectors, static_cast<size_t>(slots)), most < 32 ? 32 : most);
-  plan.group_threads = threads < most_threads ? threads : most_threads;
-  plan.partitions =
-      gk__least_of(threads / plan.group_threads, GK__MATRIX_BYTES / slot_bytes / plan.row_count, most_threads);
-  plan.block_threads = plan.group_threads > 32 ? plan.group_threads : static_cast<unsigned>(GK__MATRIX_BLOCK);
-  const size_t rows = plan.block_threads / plan.group_threads * (plan.short_rows ? slots : 1);
-  const size_t blocks = gk_ceil_div(plan.row_count, rows) * plan.partitions;
+  const size_t full_threads = gk_ceil_div(vectors, static_cast<size_t>(GK__MATRIX_SLOTS)), most = GK__ROW_BLOCK;
+  plan.partitions = gk__least_of(GK__MATRIX_THREADS / most / plan.row_count, gk_ceil_div(full_threads, most),
+                                 GK__MATRIX_BYTES / slot_bytes / plan.row_count);
+  const size_t blocks_per_sm = gk_ceil_div(plan.row_count * plan.partitions, static_cast<size_t>(GK__MATRIX_SMS));
+  /* Blocks of less than 128 threads cost more than a second round of blocks. */
+  const size_t share = blocks_per_sm < 8 ? GK__MATRIX_SM_THREADS / blocks_per_sm : 128;
+  const unsigned threads = gk__least_of(share, full_threads, most) / 32 * 32;
+  plan.thread_cols = vector_width;
+  if (threads > 32 && plan.row_count < GK__ROWS_OF_WARPS) {
+    plan.group_bits = gk__bits_for(most, 10);
+    plan.block_threads = threads;
+    plan.slot_cols = plan.partitions * threads * vector_width;
+    plan.pass_cols = GK__MATRIX_SLOTS * plan.slot_cols;
+    plan.blocks = static_cast<unsigned>(plan.row_count) * plan.partitions;
+    return plan;
+  }
+  const bool is_short = vectors <= GK__SHORT_ROW;
+  plan.group_bits = gk__bits_for(is_short ? vectors : full_threads, 5);
+  plan.block_threads = GK__MATRIX_BLOCK;
+  const unsigned groups = plan.block_threads >> plan.group_bits;
+  plan.slot_rows = is_short ? groups : 0;
+  plan.slot_cols = is_short ? 0 : vector_width << plan.group_bits;
+  plan.pass_cols = GK__MATRIX_SLOTS * vector_width << plan.group_bits;
+  if (!is_short && plan.group_bits < 3) { /* few lanes: all of a thread's vectors next to each other, a line or less */
+    plan.slot_cols = vector_width;
+    plan.thread_cols = GK__MATRIX_SLOTS * vector_width;
+  }
+  const size_t blocks = gk_ceil_div(plan.row_count, static_cast<size_t>(is_short ? groups * GK__MATRIX_SLOTS : groups));
   plan.blocks = static_cast<unsigned>(blocks < GK__ROW_BLOCKS ? blocks : GK__ROW_BLOCKS);
   return plan;
 }
 inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
-  const unsigned line = COL_LINE, slots = GK__MATRIX_SLOTS, most_threads = GK__MATRIX_LARGEST_BLOCK;
+  const unsigned line = GK__MATRIX_LINE, most = GK__COLUMN_BLOCK, least = GK__MATRIX_BLOCK;
   plan.folds = 1;
   while (2 * plan.folds * plan.col_count <= line * vector_width && plan.folds < plan.row_count) plan.folds *= 2;
   plan.fold_factor = plan.folds > 1 ? static_cast<unsigned>(65536 / plan.col_count) + 1 : 0;
   const size_t vectors = gk_ceil_div(plan.folds * plan.col_count, static_cast<size_t>(vector_width));
-  const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * slots);
+  const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * GK__MATRIX_SLOTS);
   /* The greatest power of two of groups, in all blocks, that each column can have. */
-  const unsigned groups =
-      gk__power_of_two_for(steps, gk__power_of_two_for(GK__COLUMN_THREADS / vectors / 2 + 1, GK__COLUMN_THREADS));
-  plan.block_threads = gk__power_of_two_for(groups * line, most_threads);
-  if (plan.block_threads < GK__MATRIX_BLOCK) plan.block_threads = GK__MATRIX_BLOCK;
-  plan.group_threads = groups * line <= plan.block_threads ? plan.block_threads / groups : line;
-  plan.pieces = gk_ceil_div(vectors, static_cast<size_t>(plan.group_threads));
-  const size_t blocks_wanted = GK__COLUMN_THREADS / plan.block_threads;
-  plan.partitions = gk__least_of(blocks_wanted / plan.pieces,
-                                 gk_ceil_div(steps, static_cast<size_t>(plan.block_threads / plan.group_threads)),
+  const unsigned groups = 1u << gk__bits_for(steps, gk__bits_for(GK__MATRIX_THREADS / vectors / 2 + 1, 17));
+  plan.block_threads = gk__least_of(groups * line > least ? groups * line : least, most, most);
+  plan.group_bits = gk__bits_for(groups * line < plan.block_threads ? plan.block_threads / groups : line, 10);
+  plan.pieces = gk_ceil_div(vectors, static_cast<size_t>(1) << plan.group_bits);
+  plan.partitions = gk__least_of(GK__MATRIX_THREADS / plan.block_threads / plan.pieces,
+                                 gk_ceil_div(steps, static_cast<size_t>(plan.block_threads >> plan.group_bits)),
                                  GK__MATRIX_BYTES / slot_bytes / plan.col_count);
   const size_t blocks = plan.pieces * plan.partitions;
   plan.blocks = blocks < 0x7fffffffu ? static_cast<unsigned>(blocks) : 0x7fffffffu;
@@ -3980,107 +3965,46 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
 
 /* A number of elements or rows, as far as it matters. */
 GK__D int gk__clamped(size_t count) { return count < 0x40000000 ? static_cast<int>(count) : 0x40000000; }
-
-/* Whether vectors that are not aligned are loaded as words. Those of 8-byte elements take as many loads either way. */
-template <class Item, unsigned Width> struct gk__word_pairs {
-  static const bool value = ROW_PAIRS && Width * sizeof(Item) == 16 && sizeof(Item) < 8;
-};
-/* The elements that a slot has room for: a vector, or the two words that have it. */
-template <bool Unaligned, class Item, unsigned Width> struct gk__slot_items {
-  static const unsigned value = Unaligned && gk__word_pairs<Item, Width>::value ? 2 * Width : Width;
-};
-/* Loads `count` elements of a row, at most Width, one by one. */
+/* Loads a vector of a row, or its first `left` elements if it has more: one by one, which is how those of a computed
+ * input are loaded, or as a word. */
 template <unsigned Width, class Input, class Item>
-GK__D void gk__load_items(Item *item, const Input &row_items, int count) {
+GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, int left, bool = false) {
   GK__UNROLL
   for (unsigned j = 0; j < Width; j++)
-    if (static_cast<int>(j) < count) item[j] = row_items[j];
+    if (static_cast<int>(j) < left) item[j] = row_items[j];
 }
-/* The same as one 16-byte word, where as_words, or unaligned as the two words that have the vector. */
-template <bool Unaligned, unsigned Width, class Input, class Item>
-GK__D void gk__load_vector(Item *item, const Input &row_items, int count, bool) {
-  gk__load_items<Width>(item, row_items, count);
+template <unsigned Width, class Item>
+GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, int left, bool aligned) {
+  const bool is_word = Width > 1 && Width * sizeof(Item) == 16;
+  if (!is_word || !aligned || left < static_cast<int>(Width)) return gk__load_row_items(item, row_items, left);
+  const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items); /* by one load */
+  gk__unpack_vector(item, word);
 }
-template <bool Unaligned, unsigned Width, class Item>
-GK__D void gk__load_vector(Item *item, const Item *const &row_items, int count, bool as_words) {
-  const bool pairs = Unaligned && gk__word_pairs<Item, Width>::value;
-  if (Width == 1 || Width * sizeof(Item) != 16 || (Unaligned && !pairs) || !as_words)
-    return gk__load_items<Width>(item, row_items, count);
-  const size_t misalignment = pairs ? reinterpret_cast<uintptr_t>(row_items) % 16 : 0;
-  const gk__word16 *const words =
-      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(row_items) - misalignment);
-  const gk__word16 word = words[0]; /* by one load */
-  memcpy(static_cast<void *>(item), &word, sizeof(word));
-  if (pairs) {
-    const gk__word16 next = words[1];
-    memcpy(static_cast<void *>(item + (pairs ? Width : 0)), &next, sizeof(next));
-  }
-}
-/* What gk__load_vector loaded as two words: moves the vector, which begins `misalignment` bytes into item, to the
- * front. */
-template <bool Unaligned, unsigned Width, class Input, class Item>
-GK__D void gk__align_vector(Item *item, const Input &row_items, bool as_words) {
-  const bool pairs = Unaligned && gk__word_pairs<Item, Width>::value && gk__source<Input>::is_array;
-  const size_t step = std::alignment_of<Item>::value;
-  if (!pairs) return;
-  const unsigned address = static_cast<unsigned>(reinterpret_cast<uintptr_t>(gk__memory_of(row_items)));
-  const unsigned misalignment = as_words ? address % 16 : 0;
-  unsigned word[8];
-  memcpy(word, static_cast<const void *>(item), pairs ? sizeof(word) : 0);
-  GK__UNROLL
-  for (unsigned k = 0; k < 6; k++) word[k] = misalignment & 8 ? word[k + 2] : word[k];
-  GK__UNROLL
-  for (unsigned k = 0; k < 5 && step < 8; k++) word[k] = misalignment & 4 ? word[k + 1] : word[k];
-  GK__UNROLL
-  for (unsigned k = 0; k < 4 && step < 4; k++) word[k] = gk__funnel_shift(word[k], word[k + 1], misalignment % 4 * 8);
-  memcpy(static_cast<void *>(item), word, pairs ? sizeof(gk__word16) : 0);
-}
-/* Whether words may be loaded for a vector of a row. Aligned: if all of it is in the row. Otherwise, if there are
- * elements before it and behind it, which in a dense matrix may be those of other rows. rows_left: from this row on.
- * tail_rows: so many last rows have not enough elements behind them. */
-template <bool Unaligned, unsigned Width>
-GK__D bool gk__in_words(bool is_first, int count, int rows_left, int tail_rows) {
-  const int width = static_cast<int>(Width);
-  return Unaligned ? !is_first && (count >= 2 * width || rows_left > tail_rows) : count >= width;
-}
-template <unsigned Width> GK__D int gk__tail_rows(const gk__matrix_plan &plan, unsigned folds) {
-  const size_t cols = folds * plan.col_count;
-  return plan.leading_dim == plan.col_count && cols >= Width ? static_cast<int>(2 * Width / plan.col_count) + 1
-                                                             : 0x7fffffff;
-}
-/* By one thread: the vectors thread, thread + stride ... of a row; of short rows one vector each of the rows first_row,
- * first_row + row_step ... */
-template <bool Unaligned, class Input, class Operator, class Acc>
+/* By one thread: its vectors of a row, of which the first one begins at first_col; of short rows one vector each of the
+ * rows first_row, first_row + plan.slot_rows ... */
+template <class Input, class Operator, class Acc>
 GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_SLOTS][1], const Input &input, const gk__matrix_plan &plan,
-                         size_t first_row, unsigned row_step, size_t thread, unsigned stride,
-                         const Operator &operation) {
+                         size_t first_row, size_t first_col, const Operator &operation) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned width = gk__reduce_tile<Item>::vector_width, slots = GK__MATRIX_SLOTS;
-  const unsigned slot_rows = plan.short_rows ? row_step : 0, slot_cols = plan.short_rows ? 0 : stride * width;
-  const size_t slot_step = slot_rows * plan.leading_dim + slot_cols; /* elements between slots */
+  const unsigned slots = GK__MATRIX_SLOTS;
   const int rows_left = first_row < plan.row_count ? gk__clamped(plan.row_count - first_row) : 0;
-  const int tail_rows = gk__tail_rows<width>(plan, 1);
-  const Input row = input + first_row * plan.leading_dim;
-  for (size_t i = thread * width; i < plan.col_count; i += slots * (stride * width)) {
+  const size_t slot_step = plan.slot_rows * plan.leading_dim + plan.slot_cols;
+  const Input row_items = input + first_row * plan.leading_dim;
+  for (size_t i = first_col; i < plan.col_count; i += plan.pass_cols) {
     const int cols_left = gk__clamped(plan.col_count - i);
-    const bool is_first = i == 0 && (tail_rows == 0x7fffffff || first_row == 0);
-    Item item[slots][gk__slot_items<Unaligned, Item, width>::value];
-    bool as_words[slots];
-    int count[slots];
+    Item item[slots][gk__reduce_tile<Item>::vector_width];
+    int left[slots];
     GK__UNROLL
     for (unsigned k = 0; k < slots; k++) {
-      const int k_rows_left = rows_left - static_cast<int>(k * slot_rows);
-      count[k] = k_rows_left > 0 ? cols_left - static_cast<int>(k * slot_cols) : 0;
-      as_words[k] = gk__in_words<Unaligned, width>(is_first && (k == 0 || tail_rows == 0x7fffffff), count[k],
-                                                   k_rows_left, tail_rows);
-      if (count[k] > 0) gk__load_vector<Unaligned, width>(item[k], row + (i + k * slot_step), count[k], as_words[k]);
+      const bool has_row = static_cast<int>(k * plan.slot_rows) < rows_left;
+      left[k] = has_row ? cols_left - static_cast<int>(k * plan.slot_cols) : 0;
+      if (left[k] > 0) gk__load_row_items(item[k], row_items + (i + k * slot_step), left[k], plan.aligned);
     }
     GK__UNROLL
-    for (unsigned k = 0; k < slots; k++) {
-      gk__align_vector<Unaligned, width>(item[k], row + (i + k * slot_step), as_words[k]);
-      if (count[k] > 0)
-        gk__accumulate_items(accumulator[k], item[k], i + k * slot_cols, static_cast<unsigned>(count[k]), operation);
-    }
+    for (unsigned k = 0; k < slots; k++)
+      if (left[k] > 0)
+        gk__accumulate_items(accumulator[k], item[k], i + k * plan.slot_cols, static_cast<unsigned>(left[k]),
+                             operation);
   }
 }
 
@@ -4139,101 +4063,91 @@ GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matri
   gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
-template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__MATRIX_LARGEST_BLOCK,
-                                  Unaligned || sizeof(Acc) > 8 ? 1024 / ROW_LARGEST : ROW_FULL)
+template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
     gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
                            gk__slot<Acc> *slots) {
   GK__SHARED(Acc, warp_value, 32);
   __shared__ gk__ticket ticket;
-  const unsigned group_threads = plan.group_threads, thread = threadIdx.x % group_threads;
-  const unsigned groups = plan.block_threads / group_threads, group_warps = group_threads / 32;
-  const size_t block_rows = groups * (plan.short_rows ? GK__MATRIX_SLOTS : 1);
-  const unsigned partition = blockIdx.x % plan.partitions, row_blocks = gridDim.x / plan.partitions;
+  const bool by_block = plan.group_bits > 5, several = plan.partitions > 1;
+  const unsigned thread = threadIdx.x & ((1u << plan.group_bits) - 1);
+  const unsigned partition = several ? blockIdx.x % plan.partitions : 0;
+  const size_t groups = by_block ? 1 : GK__MATRIX_BLOCK >> plan.group_bits;
+  const size_t block_rows = plan.slot_rows ? groups * GK__MATRIX_SLOTS : groups;
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0; /* read after the row: the atomic runs while data is loaded */
-  if (plan.partitions > 1 && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
-  for (size_t block_row = blockIdx.x / plan.partitions * block_rows; block_row < plan.row_count;
-       block_row += row_blocks * block_rows) {
-    const size_t first_row = block_row + threadIdx.x / group_threads;
+  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
+  for (size_t block_row = (several ? blockIdx.x / plan.partitions : blockIdx.x) * block_rows;
+       block_row < plan.row_count; block_row += gridDim.x * block_rows) {
+    const size_t first_row = block_row + (threadIdx.x >> plan.group_bits);
     Acc accumulator[GK__MATRIX_SLOTS][1];
     GK__UNROLL
     for (auto &each : accumulator) each[0] = operation.identity();
-    gk__fold_rows<Unaligned>(accumulator, input, plan, first_row, groups, partition * group_threads + thread,
-                             plan.partitions * group_threads, operation);
+    gk__fold_rows(accumulator, input, plan, first_row,
+                  (partition * plan.block_threads + thread) * static_cast<size_t>(plan.thread_cols), operation);
     GK__UNROLL
-    for (unsigned k = 1; k < GK__MATRIX_SLOTS && !plan.short_rows; k++)
+    for (unsigned k = 1; k < GK__MATRIX_SLOTS && !plan.slot_rows; k++)
       accumulator[0][0] = operation(accumulator[0][0], accumulator[k][0]);
     GK__UNROLL
-    for (unsigned k = 0; k < (plan.short_rows ? GK__MATRIX_SLOTS : 1); k++) {
-      const size_t row_idx = first_row + k * groups;
-      Acc value = gk__reduce_lanes(accumulator[k][0], group_warps ? 32 : group_threads, operation);
-      if (k == 0 && group_warps > 1) { /* a row for the block, which has no second one */
+    for (unsigned k = 0; k < (plan.slot_rows ? GK__MATRIX_SLOTS : 1); k++) {
+      const size_t row_idx = first_row + k * plan.slot_rows;
+      Acc value = gk__reduce_lanes(accumulator[k][0], 1u << (by_block ? 5 : plan.group_bits), operation);
+      if (k == 0 && by_block) { /* it has no second row */
         if (gk_lane() == 0) warp_value[gk_warp()] = value;
-        if (plan.partitions > 1 && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
+        if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
         __syncthreads();
-        if (threadIdx.x < 32) {
-          value = gk_lane() < group_warps ? warp_value[gk_lane()] : operation.identity();
-          value = gk__reduce_lanes(value, group_warps, operation);
-        }
+        value = gk_lane() < plan.block_threads / 32 ? warp_value[gk_lane()] : operation.identity();
+        value = gk__reduce_lanes(value, 32, operation);
       }
       if (thread != 0 || row_idx >= plan.row_count) continue;
-      if (plan.partitions == 1)
-        output[row_idx] = gk__convert<Out, Acc>::from(value);
-      else
+      if (several)
         gk__publish(slots + row_idx * plan.partitions + partition, value, ticket.tag);
+      else
+        output[row_idx] = gk__convert<Out, Acc>::from(value);
     }
   }
-  if (plan.partitions > 1) gk__fold_partitions(output, plan.row_count, plan, ticket, state, slots, operation);
+  if (several) gk__fold_partitions(output, plan.row_count, plan, ticket, state, slots, operation);
 }
 
 /* By one thread: its vector of columns in the rows begin, begin + stride ..., where rows are plan.folds rows of the
  * matrix laid next to each other, and first_col is the vector's place in those. */
-template <bool Unaligned, unsigned Width, class Input, class Operator, class Acc>
+template <unsigned Width, class Input, class Operator, class Acc>
 GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
                             size_t first_col, size_t begin, unsigned stride, const Operator &operation) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned slots = GK__MATRIX_SLOTS, folds = plan.folds, row_step = stride * folds;
-  const int tail_rows = gk__tail_rows<Width>(plan, folds);
-  const bool is_dense = plan.leading_dim == plan.col_count, has_vectors = is_dense || folds == 1;
+  const unsigned slots = GK__MATRIX_SLOTS, row_step = stride * plan.folds;
+  const int folds = static_cast<int>(plan.folds), col_count = gk__clamped(plan.col_count);
+  const bool has_vectors = folds == 1 || plan.leading_dim == plan.col_count;
   const size_t gap = plan.leading_dim - plan.col_count; /* between rows */
-  const size_t cols = folds * plan.col_count, slot_step = row_step * plan.leading_dim;
+  const size_t cols = plan.folds * plan.col_count, slot_step = row_step * plan.leading_dim;
   if (first_col >= cols) return;
   const int cols_left = gk__clamped(cols - first_col);
-  for (size_t first_row = begin * folds; first_row < plan.row_count; first_row += slots * row_step) {
+  for (size_t first_row = begin * plan.folds; first_row < plan.row_count; first_row += slots * row_step) {
     const int rows_left = gk__clamped(plan.row_count - first_row);
-    const Input row = input + (first_row * plan.leading_dim + first_col);
-    Item item[slots][gk__slot_items<Unaligned, Item, Width>::value];
-    bool as_words[slots];
-    int count[slots]; /* elements that there are from the vector's first one on */
+    const Input row_items = input + (first_row * plan.leading_dim + first_col);
+    Item item[slots][Width];
+    int left[slots]; /* elements that there are from the vector's first one on */
     GK__UNROLL
     for (unsigned k = 0; k < slots; k++) {
-      const int k_rows_left = rows_left - static_cast<int>(k * row_step);
-      count[k] = k_rows_left >= static_cast<int>(folds) ? cols_left
-                 : k_rows_left > 0
-                     ? cols_left - (static_cast<int>(folds) - k_rows_left) * static_cast<int>(plan.col_count)
-                     : 0;
-      const bool is_first = first_col == 0 && !(is_dense && (k > 0 || first_row > 0));
-      as_words[k] = has_vectors && gk__in_words<Unaligned, Width>(is_first, count[k],
-                                                                  k_rows_left - static_cast<int>(folds), tail_rows);
-      if (count[k] > 0 && has_vectors) {
-        gk__load_vector<Unaligned, Width>(item[k], row + k * slot_step, count[k], as_words[k]);
-      } else {
-        unsigned factor = plan.fold_factor;
-        gk__forget(&factor);
-        GK__UNROLL
-        for (unsigned j = 0; j < Width; j++)
-          if (static_cast<int>(j) < count[k])
-            item[k][j] = row[k * slot_step + j + ((static_cast<unsigned>(first_col) + j) * factor >> 16) * gap];
+      const int missing_rows = folds - rows_left + static_cast<int>(k * row_step);
+      left[k] = missing_rows >= folds ? 0 : cols_left - (missing_rows > 0 ? missing_rows * col_count : 0);
+      if (has_vectors) {
+        if (left[k] > 0) gk__load_row_items(item[k], row_items + k * slot_step, left[k], plan.aligned);
+        continue;
       }
+      unsigned factor = plan.fold_factor;
+      gk__forget(&factor); /* else the products are kept in registers during the loop */
+      GK__UNROLL
+      for (unsigned j = 0; j < Width; j++)
+        if (static_cast<int>(j) < left[k])
+          item[k][j] = row_items[k * slot_step + j + ((static_cast<unsigned>(first_col) + j) * factor >> 16) * gap];
     }
     GK__UNROLL
     for (unsigned k = 0; k < slots; k++) {
-      gk__align_vector<Unaligned, Width>(item[k], row + k * slot_step, as_words[k]);
       GK__UNROLL
       for (unsigned j = 0; j < Width; j++) {
         const unsigned fold = (static_cast<unsigned>(first_col) + j) * plan.fold_factor >> 16;
-        if (static_cast<int>(j) < count[k])
+        if (static_cast<int>(j) < left[k])
           accumulator[j] =
               operation(accumulator[j], gk__lift<Acc, Item>::from(item[k][j], first_row + k * row_step + fold));
       }
@@ -4244,55 +4158,59 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
 template <class Item, class Acc> struct gk__column_vector {
   static const unsigned most = gk__reduce_tile<Item>::vector_width;
   static const unsigned room = (32u << 10) / GK__MATRIX_BLOCK / sizeof(Acc);
-  static const unsigned width = room >= most ? most : room >= 8 ? 8 : room >= 4 ? 4 : room >= 2 ? 2 : 1;
+  static const unsigned width = room >= most ? most : room > 0 ? room : 1;
 };
 
-template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__MATRIX_LARGEST_BLOCK, 1024 / ROW_LARGEST)
+template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__COLUMN_BLOCK)
     gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
                               gk__slot<Acc> *slots) {
   typedef typename gk__source<Input>::item_type Item;
   const unsigned width = gk__column_vector<Item, Acc>::width, block_threads = plan.block_threads;
   GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * width);
   __shared__ gk__ticket ticket;
-  const unsigned group_threads = plan.group_threads, thread = threadIdx.x % group_threads;
-  const unsigned groups = block_threads / group_threads, stripe_cols = group_threads * width;
-  const size_t partition = blockIdx.x / plan.pieces, first_col = blockIdx.x % plan.pieces * stripe_cols;
+  const bool several = plan.partitions > 1;
+  const unsigned group_threads = 1u << plan.group_bits, thread = threadIdx.x & (group_threads - 1);
+  const unsigned groups = block_threads >> plan.group_bits, stripe_cols = group_threads * width;
+  const unsigned stripes = static_cast<unsigned>(plan.pieces), partition = several ? blockIdx.x / stripes : 0;
+  const size_t first_col = (blockIdx.x - partition * stripes) * static_cast<size_t>(stripe_cols);
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0;
-  if (plan.partitions > 1 && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
+  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
   Acc accumulator[width];
   GK__UNROLL
   for (Acc &each : accumulator) each = operation.identity();
-  gk__fold_columns<Unaligned>(accumulator, input, plan, first_col + thread * width,
-                              partition * groups + threadIdx.x / group_threads, plan.partitions * groups, operation);
-  if (plan.partitions > 1 && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
+  gk__fold_columns(accumulator, input, plan, first_col + thread * width,
+                   partition * groups + (threadIdx.x >> plan.group_bits), plan.partitions * groups, operation);
+  if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
 
   /* The groups of a warp by shuffles, then the warps, or larger groups, then the rows that were laid side by side. */
-  const unsigned lanes = group_threads < 32 ? 32 : group_threads;
+  const unsigned lane_bits = plan.group_bits < 5 ? 5 : plan.group_bits;
   GK__UNROLL
   for (unsigned j = 0; j < width; j++) {
     for (unsigned distance = group_threads; distance < 32; distance *= 2)
       accumulator[j] = operation(accumulator[j], gk__shuffle<true>(accumulator[j], distance, 32));
-    if (threadIdx.x % lanes < group_threads)
-      shared_value[threadIdx.x / lanes * stripe_cols + thread * width + j] = accumulator[j];
+    if ((threadIdx.x & ((1u << lane_bits) - 1)) < group_threads)
+      shared_value[(threadIdx.x >> lane_bits) * stripe_cols + thread * width + j] = accumulator[j];
   }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < stripe_cols; i += block_threads) {
-    Acc value = shared_value[i];
-    for (unsigned g = 1; g < block_threads / lanes; g++) value = operation(value, shared_value[g * stripe_cols + i]);
+    Acc value = operation.identity();
+    GK__UNROLL_BY(8)
+    for (unsigned g = 0; g < block_threads >> lane_bits; g++)
+      value = operation(value, shared_value[g * stripe_cols + i]);
     shared_value[i] = value;
   }
   if (plan.folds > 1) __syncthreads();
   for (unsigned i = threadIdx.x; i < stripe_cols && first_col + i < plan.col_count; i += block_threads) {
     Acc value = shared_value[i];
     for (size_t k = 1; k < plan.folds; k++) value = operation(value, shared_value[k * plan.col_count + i]);
-    if (plan.partitions == 1)
-      output[first_col + i] = gk__convert<Out, Acc>::from(value);
-    else
+    if (several)
       gk__publish(slots + (first_col + i) * plan.partitions + partition, value, ticket.tag);
+    else
+      output[first_col + i] = gk__convert<Out, Acc>::from(value);
   }
-  if (plan.partitions > 1) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
+  if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
 /* What gk_reduce requires of its arrays, for a matrix of this shape and so many outputs. */
@@ -4311,32 +4229,18 @@ cudaError_t gk__check_matrix_call(const char *call, const Input &input, const Ou
   GK_TRY(gk__check_array(call, "input", input, n, n));
   return gk__check_array(call, "output", output, output_count, output_count);
 }
-/* aligned, unaligned: the kernel for rows that all begin at a multiple of 16 bytes, and the other one. */
 template <class Acc, class Kernel, class Input, class Out, class Functor>
-cudaError_t gk__launch_matrix(const char *call, const Kernel &aligned, const Kernel &unaligned, const Input &input,
-                              Out *output, gk__matrix_plan plan, size_t output_count, const Functor &operation,
-                              cudaStream_t stream, const gk_scratch *scratch) {
+cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Out *output,
+                              gk__matrix_plan plan, size_t output_count, const Functor &operation, cudaStream_t stream,
+                              const gk_scratch *scratch) {
   const size_t row_bytes =
       plan.leading_dim * sizeof(typename gk__source<Input>::item_type) * (plan.folds ? plan.folds : 1);
   const size_t bytes =
       plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
-  const bool is_aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(input)) | row_bytes) % 16 == 0;
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = NULL;
-  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
-  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
-  if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
-  const cudaError_t status =
-      gk__launch_kernel(call, is_aligned ? aligned : unaligned, plan.blocks, plan.block_threads, 0, stream, input,
-                        output, operation, plan, reinterpret_cast<gk__state *>(memory),
-                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
-  return gk__release_scratch(status, &temporary, call, stream);
+  plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(input)) | row_bytes) % 16 == 0;
+  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, bytes, stream, scratch, input, output,
+                                    operation);
 }
-/* Whether rows of such elements have a kernel of their own where they are not aligned. */
-template <class Input, unsigned Width> struct gk__may_be_unaligned {
-  static const bool value = gk__source<Input>::is_array && Width > 1 &&
-                            Width * sizeof(typename gk__source<Input>::item_type) == 16;
-};
 
 template <class Input, class Out, class Operator>
 cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
@@ -4344,15 +4248,13 @@ cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_pl
   typedef typename gk__source<Input>::item_type Item;
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
-  const unsigned width = gk__reduce_tile<Item>::vector_width;
-  const bool unaligned = gk__may_be_unaligned<Input, width>::value;
   gk__clear_detail();
   GK_TRY(gk__check_matrix_call("gk_reduce_rows", input, output, shape, shape.row_count));
   if (shape.row_count == 0) return cudaSuccess;
-  return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<false, Input, Out, Functor>),
-                                GK__KERNEL(gk__reduce_rows_kernel<unaligned, Input, Out, Functor>), input, output,
-                                gk__plan_rows(shape, width, sizeof(gk__slot<Acc>)), shape.row_count,
-                                gk__functor_of<Functor>(operation), stream, scratch);
+  return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<Input, Out, Functor>), input,
+                                output,
+                                gk__plan_rows(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>)),
+                                shape.row_count, gk__functor_of<Functor>(operation), stream, scratch);
 }
 template <class Input, class Out, class Operator>
 cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
@@ -4361,7 +4263,6 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
   const unsigned width = gk__column_vector<Item, Acc>::width;
-  const bool unaligned = gk__may_be_unaligned<Input, width>::value;
   gk__clear_detail();
   GK_TRY(gk__check_matrix_call("gk_reduce_columns", input, output, shape, shape.col_count));
   if (shape.col_count == 0) return cudaSuccess;
@@ -4369,9 +4270,8 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
   if (plan.blocks < plan.pieces)
     return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
                     shape.col_count);
-  return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<false, Input, Out, Functor>),
-                                GK__KERNEL(gk__reduce_columns_kernel<unaligned, Input, Out, Functor>), input, output,
-                                plan, shape.col_count, gk__functor_of<Functor>(operation), stream, scratch);
+  return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<Input, Out, Functor>), input,
+                                output, plan, shape.col_count, gk__functor_of<Functor>(operation), stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count, size_t leading_dim,
@@ -4922,7 +4822,7 @@ cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   typedef typename gk__working<Operator>::type Acc;
-  return gk__launch_with_slots<Acc>(call, kernel, plan,
+  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__REDUCE_THREADS,
                                     plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0, stream, scratch,
                                     input, output, n, operation, init, inclusive);
 }
@@ -5147,8 +5047,9 @@ cudaError_t gk__select(const char *call, const Input &input, Out *output, Count 
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<items_for_small_n, Input, Out, Count, Keep>)
                               : GK__KERNEL(gk__select_kernel<items_for_large_n, Input, Out, Count, Keep>);
   return gk__launch_with_slots<unsigned long long>(
-      call, kernel, plan, plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream,
-      scratch, input, output, kept_count, n, keep);
+      call, kernel, plan, GK__REDUCE_THREADS,
+      plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream, scratch, input, output,
+      kept_count, n, keep);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
