@@ -3918,12 +3918,12 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
   const size_t blocks_per_sm = gk_ceil_div(plan.row_count * plan.partitions, static_cast<size_t>(GK__MATRIX_SMS));
   /* Blocks of less than 128 threads cost more than a second round of blocks. */
   const size_t share = blocks_per_sm < 8 ? GK__MATRIX_SM_THREADS / blocks_per_sm : 128;
-  const unsigned threads = gk__least_of(share, full_threads, most) / 32 * 32;
+  const unsigned row_threads = gk__least_of(share, full_threads, most) / 32 * 32;
   plan.thread_cols = vector_width;
-  if (threads > 32 && plan.row_count < GK__ROWS_OF_WARPS) {
+  if (row_threads > 32 && plan.row_count < GK__ROWS_OF_WARPS) {
     plan.group_bits = gk__bits_for(most, 10);
-    plan.block_threads = threads;
-    plan.slot_cols = plan.partitions * threads * vector_width;
+    plan.block_threads = row_threads;
+    plan.slot_cols = plan.partitions * row_threads * vector_width;
     plan.pass_cols = GK__MATRIX_SLOTS * plan.slot_cols;
     plan.blocks = static_cast<unsigned>(plan.row_count) * plan.partitions;
     return plan;
@@ -3935,7 +3935,7 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
   plan.slot_rows = is_short ? groups : 0;
   plan.slot_cols = is_short ? 0 : vector_width << plan.group_bits;
   plan.pass_cols = GK__MATRIX_SLOTS * vector_width << plan.group_bits;
-  if (!is_short && plan.group_bits < 3) { /* few lanes: all of a thread's vectors next to each other, a line or less */
+  if (!is_short && plan.group_bits < 3) { /* few lanes: the vectors of each are next to each other */
     plan.slot_cols = vector_width;
     plan.thread_cols = GK__MATRIX_SLOTS * vector_width;
   }
@@ -3964,7 +3964,7 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
 }
 
 /* A number of elements or rows, as far as it matters. */
-GK__D int gk__clamped(size_t count) { return count < 0x40000000 ? static_cast<int>(count) : 0x40000000; }
+GK__D int gk__clamped(size_t n) { return n < 0x40000000 ? static_cast<int>(n) : 0x40000000; }
 /* Loads a vector of a row, or its first `left` elements if it has more: one by one, which is how those of a computed
  * input are loaded, or as a word. */
 template <unsigned Width, class Input, class Item>
@@ -4049,14 +4049,14 @@ GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matri
   if (ticket.number == gridDim.x - 1) {
     unsigned lanes = 1;
     while (lanes < 32 && 4 * lanes < plan.partitions) lanes *= 2; /* as many slots as a thread loads at a time */
-    const unsigned groups = plan.block_threads / lanes, lane = threadIdx.x % lanes;
+    const unsigned groups = plan.block_threads / lanes, lane_idx = threadIdx.x % lanes;
     for (size_t first_idx = 0; first_idx < output_count; first_idx += groups) {
       const size_t i = first_idx + threadIdx.x / lanes;
       Acc value = operation.identity();
       if (i < output_count)
-        value = gk__fold_slots(slots + i * plan.partitions, lane, plan.partitions, lanes, ticket.tag, operation);
+        value = gk__fold_slots(slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.tag, operation);
       value = gk__reduce_lanes(value, lanes, operation);
-      if (lane == 0 && i < output_count) output[i] = gk__convert<Out, Acc>::from(value);
+      if (lane_idx == 0 && i < output_count) output[i] = gk__convert<Out, Acc>::from(value);
     }
     if (threadIdx.x == 0 && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
   }
@@ -4119,9 +4119,9 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
   const int folds = static_cast<int>(plan.folds), col_count = gk__clamped(plan.col_count);
   const bool has_vectors = folds == 1 || plan.leading_dim == plan.col_count;
   const size_t gap = plan.leading_dim - plan.col_count; /* between rows */
-  const size_t cols = plan.folds * plan.col_count, slot_step = row_step * plan.leading_dim;
-  if (first_col >= cols) return;
-  const int cols_left = gk__clamped(cols - first_col);
+  const size_t folded_cols = plan.folds * plan.col_count, slot_step = row_step * plan.leading_dim;
+  if (first_col >= folded_cols) return;
+  const int cols_left = gk__clamped(folded_cols - first_col);
   for (size_t first_row = begin * plan.folds; first_row < plan.row_count; first_row += slots * row_step) {
     const int rows_left = gk__clamped(plan.row_count - first_row);
     const Input row_items = input + (first_row * plan.leading_dim + first_col);
@@ -4158,7 +4158,7 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
 template <class Item, class Acc> struct gk__column_vector {
   static const unsigned most = gk__reduce_tile<Item>::vector_width;
   static const unsigned room = (32u << 10) / GK__MATRIX_BLOCK / sizeof(Acc);
-  static const unsigned width = room >= most ? most : room > 0 ? room : 1;
+  static const unsigned vector_width = room >= most ? most : room > 0 ? room : 1;
 };
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
@@ -4166,32 +4166,32 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
     gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
                               gk__slot<Acc> *slots) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned width = gk__column_vector<Item, Acc>::width, block_threads = plan.block_threads;
-  GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * width);
+  const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width, block_threads = plan.block_threads;
+  GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * vector_width);
   __shared__ gk__ticket ticket;
   const bool several = plan.partitions > 1;
   const unsigned group_threads = 1u << plan.group_bits, thread = threadIdx.x & (group_threads - 1);
-  const unsigned groups = block_threads >> plan.group_bits, stripe_cols = group_threads * width;
+  const unsigned groups = block_threads >> plan.group_bits, stripe_cols = group_threads * vector_width;
   const unsigned stripes = static_cast<unsigned>(plan.pieces), partition = several ? blockIdx.x / stripes : 0;
   const size_t first_col = (blockIdx.x - partition * stripes) * static_cast<size_t>(stripe_cols);
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0;
   if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
-  Acc accumulator[width];
+  Acc accumulator[vector_width];
   GK__UNROLL
   for (Acc &each : accumulator) each = operation.identity();
-  gk__fold_columns(accumulator, input, plan, first_col + thread * width,
+  gk__fold_columns(accumulator, input, plan, first_col + thread * vector_width,
                    partition * groups + (threadIdx.x >> plan.group_bits), plan.partitions * groups, operation);
   if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
 
   /* The groups of a warp by shuffles, then the warps, or larger groups, then the rows that were laid side by side. */
   const unsigned lane_bits = plan.group_bits < 5 ? 5 : plan.group_bits;
   GK__UNROLL
-  for (unsigned j = 0; j < width; j++) {
+  for (unsigned j = 0; j < vector_width; j++) {
     for (unsigned distance = group_threads; distance < 32; distance *= 2)
       accumulator[j] = operation(accumulator[j], gk__shuffle<true>(accumulator[j], distance, 32));
     if ((threadIdx.x & ((1u << lane_bits) - 1)) < group_threads)
-      shared_value[(threadIdx.x >> lane_bits) * stripe_cols + thread * width + j] = accumulator[j];
+      shared_value[(threadIdx.x >> lane_bits) * stripe_cols + thread * vector_width + j] = accumulator[j];
   }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < stripe_cols; i += block_threads) {
@@ -4262,11 +4262,11 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
   typedef typename gk__source<Input>::item_type Item;
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
-  const unsigned width = gk__column_vector<Item, Acc>::width;
+  const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width;
   gk__clear_detail();
   GK_TRY(gk__check_matrix_call("gk_reduce_columns", input, output, shape, shape.col_count));
   if (shape.col_count == 0) return cudaSuccess;
-  const gk__matrix_plan plan = gk__plan_columns(shape, width, sizeof(gk__slot<Acc>));
+  const gk__matrix_plan plan = gk__plan_columns(shape, vector_width, sizeof(gk__slot<Acc>));
   if (plan.blocks < plan.pieces)
     return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
                     shape.col_count);
