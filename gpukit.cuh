@@ -3757,17 +3757,16 @@ inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *tem
 /* Launches a kernel whose blocks take the tickets of scans, and use the slots from offset GK__SCAN_OFFSET on. Its last
  * parameters are the plan, the state and the slots. bytes: of the scratch, or 0 if the kernel needs none. */
 template <class Acc, class Kernel, class Plan, class... Args>
-cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, size_t bytes, cudaStream_t stream,
-                                  const gk_scratch *scratch, const Args &...args) {
+cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, unsigned block_threads,
+                                  size_t bytes, cudaStream_t stream, const gk_scratch *scratch, const Args &...args) {
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = NULL;
   GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
   unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
   if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
-  const cudaError_t status =
-      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, args..., plan,
-                        reinterpret_cast<gk__state *>(memory),
-                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
+  const cudaError_t status = gk__launch_kernel(
+      call, kernel, plan.blocks, block_threads, 0, stream, args..., plan, reinterpret_cast<gk__state *>(memory),
+      reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
@@ -3848,39 +3847,55 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
 
 /* --- Rows and columns --------------------------------------------------------------------------------------------
  *
- * A row is reduced by a group of threads: as many lanes of a warp as give each a few vectors, or a block, or, where
- * there are few rows, one block for each of several partitions. The threads of a block that reduces columns read a
- * stripe of neighbouring columns, a line of memory wide, in many rows at once; where there are few columns the rows are
- * split into partitions, too. Group, stripe and partitions, and so the bits, depend on row_count, col_count and the
- * types alone.
+ * A thread has GK__MATRIX_SLOTS vectors under way at a time. Of rows, a group of threads reduces one: so many lanes of
+ * a warp that each has a vector of it in every slot, or, where there are few and long rows, a block, or several blocks,
+ * the partitions of a row. A thread of a row of one or two vectors fills its slots with vectors of several rows.
  *
- * The block of a last partition waits for the slots of the earlier ones, which have lower tickets, and folds them. */
+ * Of columns, a thread reduces one vector of them in every so many rows, which its slots hold. Threads next to each
+ * other have neighbouring vectors, as many as a line of memory has at least: a stripe. The groups of a block, and
+ * partitions, take the rows in turn; there are so many that all columns together keep the memory busy. Several rows of
+ * a narrow matrix are laid next to each other, and count as one of that many columns (`folds`).
+ *
+ * All this, and so the bits, depends on row_count, col_count and the types alone.
+ *
+ * Blocks of several partitions publish the partial of each output in a slot of the scratch. The block with the last
+ * ticket waits for all of them, as that of gk_reduce does, and folds them. */
 
-enum { GK__REDUCE_STRIPE_VECTORS = 8 }; /* 16 bytes each: a line */
-/* Rows of more vectors than these are reduced by blocks, unless there are so many that warps keep the memory busy. */
-#define GK__REDUCE_WARP_VECTORS (32 * GK__REDUCE_VECTORS)
-#define GK__REDUCE_WARP_ROWS 4096u
-/* Blocks that keep the memory of a large GPU busy. */
-#define GK__REDUCE_ROW_BLOCKS 1024u
-#define GK__REDUCE_COLUMN_BLOCKS 512u
-/* Blocks for short rows, each of which takes several in turn. */
-#define GK__REDUCE_MOST_BLOCKS 8192u
+enum {
+  GK__MATRIX_SLOTS = 4,    /* vectors of a thread that are under way */
+  GK__MATRIX_LINE = 8,     /* vectors of a line of memory */
+  GK__MATRIX_BLOCK = 256,  /* threads of a block that holds several groups */
+  GK__ROW_BLOCK = 512,     /* the most threads of a block that reduces a row */
+  GK__COLUMN_BLOCK = 1024, /* the most threads of a block that reduces columns */
+  GK__SHORT_ROW = 2        /* vectors */
+};
+/* What keeps the memory of a large GPU busy, and runs on it at once: multiprocessors, and threads of each. */
+#define GK__MATRIX_SMS 128u
+#define GK__MATRIX_SM_THREADS 1024u
+#define GK__MATRIX_THREADS (GK__MATRIX_SMS * GK__MATRIX_SM_THREADS)
+/* A warp for each of so many rows keeps it busy, too; so many blocks take such rows in turn. */
+#define GK__ROWS_OF_WARPS 4096u
+#define GK__ROW_BLOCKS 2048u
 
 struct gk__matrix_plan {
   size_t row_count, col_count, leading_dim;
-  bool aligned;           /* every row begins at a multiple of 16 bytes */
-  unsigned group_threads; /* of a row; or of a stripe of columns in one row. A power of two */
-  size_t pieces;          /* rows, or stripes */
-  unsigned partitions;    /* of each. If there are several, a ticket is partition * pieces + piece */
-  size_t slots;           /* one for each output and partition */
+  bool aligned; /* every row begins at a multiple of 16 bytes */
+  unsigned block_threads;
+  unsigned group_bits; /* a group has 1 << group_bits threads; or, if that is more than the block has, all of it */
+  /* Rows: elements from thread to thread, from slot to slot, and to a thread's next vectors; rows from slot to slot. */
+  unsigned thread_cols, slot_cols, pass_cols, slot_rows;
+  unsigned folds;       /* columns: rows that are laid next to each other, a power of two */
+  unsigned fold_factor; /* i * fold_factor >> 16 is i / col_count for each place i in these; 0 if folds is 1 */
+  size_t pieces;        /* columns: stripes */
+  unsigned partitions;  /* of each row, or column */
   unsigned blocks;
   size_t capacity; /* 16-byte words that the scratch has for slots */
 };
-/* The least power of two of at least x, but at most `most`. */
-inline unsigned gk__power_of_two_for(size_t x, unsigned most) {
-  unsigned power = 1;
-  while (power < x && power < most) power *= 2;
-  return power;
+/* The exponent of the least power of two of at least x, but at most `most`. */
+inline unsigned gk__bits_for(size_t x, unsigned most) {
+  unsigned bits = 0;
+  while (static_cast<size_t>(1) << bits < x && bits < most) bits++;
+  return bits;
 }
 /* The least of three numbers, but at least 1. */
 inline unsigned gk__least_of(size_t x, size_t y, size_t z) {
@@ -3897,73 +3912,100 @@ inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size
 }
 inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
   const size_t vectors = gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width));
-  const unsigned block_threads = GK__REDUCE_THREADS;
-  const size_t block_vectors = GK__REDUCE_THREADS * GK__REDUCE_VECTORS, blocks_wanted = GK__REDUCE_ROW_BLOCKS;
-  plan.pieces = plan.row_count;
-  plan.partitions = 1;
-  plan.group_threads = gk__power_of_two_for(gk_ceil_div(vectors, static_cast<size_t>(GK__REDUCE_VECTORS)), 32);
-  if (vectors > GK__REDUCE_WARP_VECTORS && plan.row_count < GK__REDUCE_WARP_ROWS) {
-    plan.group_threads = block_threads;
-    plan.partitions = gk__least_of(gk_ceil_div(blocks_wanted, plan.row_count), gk_ceil_div(vectors, block_vectors),
-                                   GK__MATRIX_BYTES / slot_bytes / plan.row_count);
+  const size_t full_threads = gk_ceil_div(vectors, static_cast<size_t>(GK__MATRIX_SLOTS)), most = GK__ROW_BLOCK;
+  plan.partitions = gk__least_of(GK__MATRIX_THREADS / most / plan.row_count, gk_ceil_div(full_threads, most),
+                                 GK__MATRIX_BYTES / slot_bytes / plan.row_count);
+  const size_t blocks_per_sm = gk_ceil_div(plan.row_count * plan.partitions, static_cast<size_t>(GK__MATRIX_SMS));
+  /* Blocks of less than 128 threads cost more than a second round of blocks. */
+  const size_t share = blocks_per_sm < 8 ? GK__MATRIX_SM_THREADS / blocks_per_sm : 128;
+  const unsigned row_threads = gk__least_of(share, full_threads, most) / 32 * 32;
+  plan.thread_cols = vector_width;
+  if (row_threads > 32 && plan.row_count < GK__ROWS_OF_WARPS) {
+    plan.group_bits = gk__bits_for(most, 10);
+    plan.block_threads = row_threads;
+    plan.slot_cols = plan.partitions * row_threads * vector_width;
+    plan.pass_cols = GK__MATRIX_SLOTS * plan.slot_cols;
+    plan.blocks = static_cast<unsigned>(plan.row_count) * plan.partitions;
+    return plan;
   }
-  plan.slots = plan.row_count * plan.partitions;
-  const size_t blocks =
-      gk_ceil_div(plan.row_count, static_cast<size_t>(block_threads / plan.group_threads)) * plan.partitions;
-  plan.blocks = static_cast<unsigned>(blocks < GK__REDUCE_MOST_BLOCKS ? blocks : GK__REDUCE_MOST_BLOCKS);
+  const bool is_short = vectors <= GK__SHORT_ROW;
+  plan.group_bits = gk__bits_for(is_short ? vectors : full_threads, 5);
+  plan.block_threads = GK__MATRIX_BLOCK;
+  const unsigned groups = plan.block_threads >> plan.group_bits;
+  plan.slot_rows = is_short ? groups : 0;
+  plan.slot_cols = is_short ? 0 : vector_width << plan.group_bits;
+  plan.pass_cols = GK__MATRIX_SLOTS * vector_width << plan.group_bits;
+  if (!is_short && plan.group_bits < 3) { /* few lanes: the vectors of each are next to each other */
+    plan.slot_cols = vector_width;
+    plan.thread_cols = GK__MATRIX_SLOTS * vector_width;
+  }
+  const size_t blocks = gk_ceil_div(plan.row_count, static_cast<size_t>(is_short ? groups * GK__MATRIX_SLOTS : groups));
+  plan.blocks = static_cast<unsigned>(blocks < GK__ROW_BLOCKS ? blocks : GK__ROW_BLOCKS);
   return plan;
 }
 inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
-  const size_t block_vectors = GK__REDUCE_THREADS * GK__REDUCE_VECTORS, blocks_wanted = GK__REDUCE_COLUMN_BLOCKS;
-  plan.group_threads =
-      gk__power_of_two_for(gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width)), GK__REDUCE_STRIPE_VECTORS);
-  plan.pieces = gk_ceil_div(plan.col_count, static_cast<size_t>(plan.group_threads * vector_width));
-  plan.partitions = gk__least_of(gk_ceil_div(blocks_wanted, plan.pieces),
-                                 gk_ceil_div(gk__saturated_product(plan.row_count, plan.group_threads), block_vectors),
+  const unsigned line = GK__MATRIX_LINE, most = GK__COLUMN_BLOCK, least = GK__MATRIX_BLOCK;
+  plan.folds = 1;
+  while (2 * plan.folds * plan.col_count <= line * vector_width && plan.folds < plan.row_count) plan.folds *= 2;
+  plan.fold_factor = plan.folds > 1 ? static_cast<unsigned>(65536 / plan.col_count) + 1 : 0;
+  const size_t vectors = gk_ceil_div(plan.folds * plan.col_count, static_cast<size_t>(vector_width));
+  const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * GK__MATRIX_SLOTS);
+  /* The greatest power of two of groups, in all blocks, that each column can have. */
+  const unsigned groups = 1u << gk__bits_for(steps, gk__bits_for(GK__MATRIX_THREADS / vectors / 2 + 1, 17));
+  plan.block_threads = gk__least_of(groups * line > least ? groups * line : least, most, most);
+  plan.group_bits = gk__bits_for(groups * line < plan.block_threads ? plan.block_threads / groups : line, 10);
+  plan.pieces = gk_ceil_div(vectors, static_cast<size_t>(1) << plan.group_bits);
+  plan.partitions = gk__least_of(GK__MATRIX_THREADS / plan.block_threads / plan.pieces,
+                                 gk_ceil_div(steps, static_cast<size_t>(plan.block_threads >> plan.group_bits)),
                                  GK__MATRIX_BYTES / slot_bytes / plan.col_count);
-  plan.slots = plan.col_count * plan.partitions;
   const size_t blocks = plan.pieces * plan.partitions;
   plan.blocks = blocks < 0x7fffffffu ? static_cast<unsigned>(blocks) : 0x7fffffffu;
   return plan;
 }
 
-/* The elements i, i + 1 ... of a row of n: one by one, which is how those of a computed input are loaded, or as a
- * vector. */
+/* A number of elements or rows, as far as it matters. */
+GK__D int gk__clamped(size_t n) { return n < 0x40000000 ? static_cast<int>(n) : 0x40000000; }
+/* Loads a vector of a row, or its first `left` elements if it has more: one by one, which is how those of a computed
+ * input are loaded, or as a word. */
 template <unsigned Width, class Input, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, size_t i, size_t n, bool = false) {
+GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, int left, bool = false) {
   GK__UNROLL
   for (unsigned j = 0; j < Width; j++)
-    if (i + j < n) item[j] = row_items[i + j];
+    if (static_cast<int>(j) < left) item[j] = row_items[j];
 }
 template <unsigned Width, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, size_t i, size_t n, bool aligned) {
-  if (!aligned || Width * sizeof(Item) != 16 || i + Width > n) return gk__load_row_items(item, row_items, i, n);
-  const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items + i); /* by one load */
+GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, int left, bool aligned) {
+  const bool is_word = Width > 1 && Width * sizeof(Item) == 16;
+  if (!is_word || !aligned || left < static_cast<int>(Width)) return gk__load_row_items(item, row_items, left);
+  const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items); /* by one load */
   gk__unpack_vector(item, word);
 }
-
-/* By one thread: the vectors thread, thread + stride ... of a row, in the order of a thread of gk_reduce. */
-template <class Input, class Operator, class Acc = typename gk__working<Operator>::type>
-GK__D Acc gk__fold_row(const Input &row_items, const gk__matrix_plan &plan, size_t thread, size_t stride,
-                       const Operator &operation) {
+/* By one thread: its vectors of a row, of which the first one begins at first_col; of short rows one vector each of the
+ * rows first_row, first_row + plan.slot_rows ... */
+template <class Input, class Operator, class Acc>
+GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_SLOTS][1], const Input &input, const gk__matrix_plan &plan,
+                         size_t first_row, size_t first_col, const Operator &operation) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned vector_width = gk__reduce_tile<Item>::vector_width, vectors = GK__REDUCE_VECTORS;
-  Acc accumulator[vector_width < 4 ? vector_width : 4];
-  GK__UNROLL
-  for (Acc &each : accumulator) each = operation.identity();
-  for (size_t i = thread * vector_width; i < plan.col_count; i += vectors * stride * vector_width) {
-    Item item[vectors][vector_width];
+  const unsigned slots = GK__MATRIX_SLOTS;
+  const int rows_left = first_row < plan.row_count ? gk__clamped(plan.row_count - first_row) : 0;
+  const size_t slot_step = plan.slot_rows * plan.leading_dim + plan.slot_cols;
+  const Input row_items = input + first_row * plan.leading_dim;
+  for (size_t i = first_col; i < plan.col_count; i += plan.pass_cols) {
+    const int cols_left = gk__clamped(plan.col_count - i);
+    Item item[slots][gk__reduce_tile<Item>::vector_width];
+    int left[slots];
     GK__UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-      gk__load_row_items(item[v], row_items, i + v * stride * vector_width, plan.col_count, plan.aligned);
-    GK__UNROLL
-    for (unsigned v = 0; v < vectors; v++) {
-      const size_t first_idx = i + v * stride * vector_width;
-      gk__accumulate_items(accumulator, item[v], first_idx, first_idx < plan.col_count ? plan.col_count - first_idx : 0,
-                           operation);
+    for (unsigned k = 0; k < slots; k++) {
+      const bool has_row = static_cast<int>(k * plan.slot_rows) < rows_left;
+      left[k] = has_row ? cols_left - static_cast<int>(k * plan.slot_cols) : 0;
+      if (left[k] > 0) gk__load_row_items(item[k], row_items + (i + k * slot_step), left[k], plan.aligned);
     }
+    GK__UNROLL
+    for (unsigned k = 0; k < slots; k++)
+      if (left[k] > 0)
+        gk__accumulate_items(accumulator[k], item[k], i + k * plan.slot_cols, static_cast<unsigned>(left[k]),
+                             operation);
   }
-  return gk__fold_accumulators(accumulator, operation);
 }
 
 /* By one thread: folds the slots begin, begin + stride ... below end, for which it waits. Four of them are loaded at a
@@ -3993,138 +4035,182 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
   }
   return value;
 }
-
-/* By all threads of a block: its ticket, where there are several partitions; otherwise the block's index. */
-GK__D gk__ticket gk__matrix_ticket(const gk__matrix_plan &plan, gk__state *state, gk__ticket *shared_ticket) {
-  const gk__ticket own_block = {blockIdx.x, 0};
-  if (plan.partitions == 1) return own_block;
-  if (threadIdx.x == 0) *shared_ticket = gk__next_ticket(state, plan.blocks - 1);
-  __syncthreads();
-  return *shared_ticket;
+/* The lanes lane, lane + 1 ... of a group of `lanes`, a power of two; of other lanes the result has no meaning. */
+template <class Acc, class Operator> GK__D Acc gk__reduce_lanes(Acc value, unsigned lanes, const Operator &operation) {
+  for (unsigned distance = 1; distance < lanes; distance *= 2)
+    value = operation(value, gk__shuffle<true>(value, distance, 32));
+  return value;
 }
-
-template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, 4)
-    gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
-                           gk__slot<Acc> *slots) {
-  GK__SHARED(Acc, warp_value, 32);
-  __shared__ gk__ticket shared_ticket;
-  const unsigned block_threads = GK__REDUCE_THREADS, thread = threadIdx.x % plan.group_threads;
-  const size_t groups = block_threads / plan.group_threads, partitions = plan.partitions;
-  gk__wait_for_earlier_work();
-  const gk__ticket ticket = gk__matrix_ticket(plan, state, &shared_ticket);
-  const size_t partition = partitions > 1 ? ticket.number / plan.row_count : 0;
-  const size_t block_row = ticket.number - partition * plan.row_count,
-               row_step = partitions > 1 ? plan.row_count : gridDim.x;
-  for (size_t first_row = block_row * groups; first_row < plan.row_count; first_row += row_step * groups) {
-    const size_t row_idx = first_row + threadIdx.x / plan.group_threads;
-    Acc value = operation.identity();
-    if (row_idx < plan.row_count)
-      value = gk__fold_row(input + row_idx * plan.leading_dim, plan, partition * plan.group_threads + thread,
-                           partitions * plan.group_threads, operation);
-    if (plan.group_threads == block_threads) {
-      value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-      __syncthreads(); /* warp_value is used again */
-    } else {
-      for (unsigned distance = 1; distance < plan.group_threads; distance *= 2)
-        value = operation(value, gk__shuffle<true>(value, distance, 32));
+/* By all threads of each block, when the partials of its partition are published. The block with the last ticket folds
+ * those of all outputs: all other blocks are running or done. */
+template <class Acc, class Out, class Operator>
+GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matrix_plan &plan, gk__ticket ticket,
+                               gk__state *state, gk__slot<Acc> *slots, const Operator &operation) {
+  if (ticket.number == gridDim.x - 1) {
+    unsigned lanes = 1;
+    while (lanes < 32 && 4 * lanes < plan.partitions) lanes *= 2; /* as many slots as a thread loads at a time */
+    const unsigned groups = plan.block_threads / lanes, lane_idx = threadIdx.x % lanes;
+    for (size_t first_idx = 0; first_idx < output_count; first_idx += groups) {
+      const size_t i = first_idx + threadIdx.x / lanes;
+      Acc value = operation.identity();
+      if (i < output_count)
+        value = gk__fold_slots(slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.tag, operation);
+      value = gk__reduce_lanes(value, lanes, operation);
+      if (lane_idx == 0 && i < output_count) output[i] = gk__convert<Out, Acc>::from(value);
     }
-    if (thread != 0 || row_idx >= plan.row_count) continue;
-    if (partitions == 1)
-      output[row_idx] = gk__convert<Out, Acc>::from(value);
-    else
-      gk__publish(slots + row_idx * partitions + partition, value, ticket.tag);
-  }
-  if (partitions == 1) return;
-  if (partition == partitions - 1) {
-    Acc value = gk__fold_slots(slots + block_row * partitions, threadIdx.x, partitions, GK__REDUCE_THREADS, ticket.tag,
-                               operation);
-    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-    if (threadIdx.x == 0) output[block_row] = gk__convert<Out, Acc>::from(value);
+    if (threadIdx.x == 0 && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
   }
   gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
-/* By one thread: its vector of columns in the rows begin, begin + stride ... below end. */
+template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
+    gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
+                           gk__slot<Acc> *slots) {
+  GK__SHARED(Acc, warp_value, 32);
+  __shared__ gk__ticket ticket;
+  const bool by_block = plan.group_bits > 5, several = plan.partitions > 1;
+  const unsigned thread = threadIdx.x & ((1u << plan.group_bits) - 1);
+  const unsigned partition = several ? blockIdx.x % plan.partitions : 0;
+  const size_t groups = by_block ? 1 : GK__MATRIX_BLOCK >> plan.group_bits;
+  const size_t block_rows = plan.slot_rows ? groups * GK__MATRIX_SLOTS : groups;
+  gk__wait_for_earlier_work();
+  unsigned long long count_before = 0; /* read after the row: the atomic runs while data is loaded */
+  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
+  for (size_t block_row = (several ? blockIdx.x / plan.partitions : blockIdx.x) * block_rows;
+       block_row < plan.row_count; block_row += gridDim.x * block_rows) {
+    const size_t first_row = block_row + (threadIdx.x >> plan.group_bits);
+    Acc accumulator[GK__MATRIX_SLOTS][1];
+    GK__UNROLL
+    for (auto &each : accumulator) each[0] = operation.identity();
+    gk__fold_rows(accumulator, input, plan, first_row,
+                  (partition * plan.block_threads + thread) * static_cast<size_t>(plan.thread_cols), operation);
+    GK__UNROLL
+    for (unsigned k = 1; k < GK__MATRIX_SLOTS && !plan.slot_rows; k++)
+      accumulator[0][0] = operation(accumulator[0][0], accumulator[k][0]);
+    GK__UNROLL
+    for (unsigned k = 0; k < (plan.slot_rows ? GK__MATRIX_SLOTS : 1); k++) {
+      const size_t row_idx = first_row + k * plan.slot_rows;
+      Acc value = gk__reduce_lanes(accumulator[k][0], 1u << (by_block ? 5 : plan.group_bits), operation);
+      if (k == 0 && by_block) { /* it has no second row */
+        if (gk_lane() == 0) warp_value[gk_warp()] = value;
+        if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
+        __syncthreads();
+        value = gk_lane() < plan.block_threads / 32 ? warp_value[gk_lane()] : operation.identity();
+        value = gk__reduce_lanes(value, 32, operation);
+      }
+      if (thread != 0 || row_idx >= plan.row_count) continue;
+      if (several)
+        gk__publish(slots + row_idx * plan.partitions + partition, value, ticket.tag);
+      else
+        output[row_idx] = gk__convert<Out, Acc>::from(value);
+    }
+  }
+  if (several) gk__fold_partitions(output, plan.row_count, plan, ticket, state, slots, operation);
+}
+
+/* By one thread: its vector of columns in the rows begin, begin + stride ..., where rows are plan.folds rows of the
+ * matrix laid next to each other, and first_col is the vector's place in those. */
 template <unsigned Width, class Input, class Operator, class Acc>
 GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
-                            size_t first_col, size_t begin, size_t stride, const Operator &operation) {
+                            size_t first_col, size_t begin, unsigned stride, const Operator &operation) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned steps = GK__REDUCE_VECTORS;
-  for (size_t first_row = begin; first_row < plan.row_count && first_col < plan.col_count;
-       first_row += steps * stride) {
-    Item item[steps][Width];
+  const unsigned slots = GK__MATRIX_SLOTS, row_step = stride * plan.folds;
+  const int folds = static_cast<int>(plan.folds), col_count = gk__clamped(plan.col_count);
+  const bool has_vectors = folds == 1 || plan.leading_dim == plan.col_count;
+  const size_t gap = plan.leading_dim - plan.col_count; /* between rows */
+  const size_t folded_cols = plan.folds * plan.col_count, slot_step = row_step * plan.leading_dim;
+  if (first_col >= folded_cols) return;
+  const int cols_left = gk__clamped(folded_cols - first_col);
+  for (size_t first_row = begin * plan.folds; first_row < plan.row_count; first_row += slots * row_step) {
+    const int rows_left = gk__clamped(plan.row_count - first_row);
+    const Input row_items = input + (first_row * plan.leading_dim + first_col);
+    Item item[slots][Width];
+    int left[slots]; /* elements that there are from the vector's first one on */
     GK__UNROLL
-    for (unsigned k = 0; k < steps; k++) {
-      const size_t row_idx = first_row + k * stride;
-      if (row_idx < plan.row_count)
-        gk__load_row_items(item[k], input + row_idx * plan.leading_dim, first_col, plan.col_count, plan.aligned);
-    }
-    GK__UNROLL
-    for (unsigned k = 0; k < steps; k++) {
-      const size_t row_idx = first_row + k * stride;
+    for (unsigned k = 0; k < slots; k++) {
+      const int missing_rows = folds - rows_left + static_cast<int>(k * row_step);
+      left[k] = missing_rows >= folds ? 0 : cols_left - (missing_rows > 0 ? missing_rows * col_count : 0);
+      if (has_vectors) {
+        if (left[k] > 0) gk__load_row_items(item[k], row_items + k * slot_step, left[k], plan.aligned);
+        continue;
+      }
+      unsigned factor = plan.fold_factor;
+      gk__forget(&factor); /* else the products are kept in registers during the loop */
       GK__UNROLL
       for (unsigned j = 0; j < Width; j++)
-        if (row_idx < plan.row_count && first_col + j < plan.col_count)
-          accumulator[j] = operation(accumulator[j], gk__lift<Acc, Item>::from(item[k][j], row_idx));
+        if (static_cast<int>(j) < left[k])
+          item[k][j] = row_items[k * slot_step + j + ((static_cast<unsigned>(first_col) + j) * factor >> 16) * gap];
+    }
+    GK__UNROLL
+    for (unsigned k = 0; k < slots; k++) {
+      GK__UNROLL
+      for (unsigned j = 0; j < Width; j++) {
+        const unsigned fold = (static_cast<unsigned>(first_col) + j) * plan.fold_factor >> 16;
+        if (static_cast<int>(j) < left[k])
+          accumulator[j] =
+              operation(accumulator[j], gk__lift<Acc, Item>::from(item[k][j], first_row + k * row_step + fold));
+      }
     }
   }
 }
+/* Columns of a vector: so few that a block's accumulators fit into its shared memory. */
+template <class Item, class Acc> struct gk__column_vector {
+  static const unsigned most = gk__reduce_tile<Item>::vector_width;
+  static const unsigned room = (32u << 10) / GK__MATRIX_BLOCK / sizeof(Acc);
+  static const unsigned vector_width = room >= most ? most : room > 0 ? room : 1;
+};
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, 4)
+__global__ void __launch_bounds__(GK__COLUMN_BLOCK)
     gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
                               gk__slot<Acc> *slots) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned block_threads = GK__REDUCE_THREADS, vector_width = gk__reduce_tile<Item>::vector_width;
-  const unsigned warps = block_threads / 32,
-                 widest = GK__REDUCE_STRIPE_VECTORS * vector_width; /* columns of a stripe, at most */
-  GK__SHARED(Acc, shared_value, block_threads > warps * widest ? block_threads : warps * widest);
-  __shared__ gk__ticket shared_ticket;
+  const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width, block_threads = plan.block_threads;
+  GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * vector_width);
+  __shared__ gk__ticket ticket;
+  const bool several = plan.partitions > 1;
+  const unsigned group_threads = 1u << plan.group_bits, thread = threadIdx.x & (group_threads - 1);
+  const unsigned groups = block_threads >> plan.group_bits, stripe_cols = group_threads * vector_width;
+  const unsigned stripes = static_cast<unsigned>(plan.pieces), partition = several ? blockIdx.x / stripes : 0;
+  const size_t first_col = (blockIdx.x - partition * stripes) * static_cast<size_t>(stripe_cols);
   gk__wait_for_earlier_work();
-  const gk__ticket ticket = gk__matrix_ticket(plan, state, &shared_ticket);
-  const size_t partition = ticket.number / plan.pieces, stripe = ticket.number % plan.pieces;
-  const unsigned thread = threadIdx.x % plan.group_threads, groups = block_threads / plan.group_threads;
-  const unsigned stripe_cols = plan.group_threads * vector_width, col_in_stripe = threadIdx.x % stripe_cols;
-  const size_t first_col = stripe * stripe_cols, col_idx = first_col + col_in_stripe;
+  unsigned long long count_before = 0;
+  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
   Acc accumulator[vector_width];
   GK__UNROLL
   for (Acc &each : accumulator) each = operation.identity();
   gk__fold_columns(accumulator, input, plan, first_col + thread * vector_width,
-                   partition * groups + threadIdx.x / plan.group_threads, plan.partitions * static_cast<size_t>(groups),
-                   operation);
+                   partition * groups + (threadIdx.x >> plan.group_bits), plan.partitions * groups, operation);
+  if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
+
+  /* The groups of a warp by shuffles, then the warps, or larger groups, then the rows that were laid side by side. */
+  const unsigned lane_bits = plan.group_bits < 5 ? 5 : plan.group_bits;
   GK__UNROLL
   for (unsigned j = 0; j < vector_width; j++) {
-    for (unsigned distance = plan.group_threads; distance < 32; distance *= 2)
+    for (unsigned distance = group_threads; distance < 32; distance *= 2)
       accumulator[j] = operation(accumulator[j], gk__shuffle<true>(accumulator[j], distance, 32));
-    if (gk_lane() < plan.group_threads)
-      shared_value[gk_warp() * stripe_cols + thread * vector_width + j] = accumulator[j];
+    if ((threadIdx.x & ((1u << lane_bits) - 1)) < group_threads)
+      shared_value[(threadIdx.x >> lane_bits) * stripe_cols + thread * vector_width + j] = accumulator[j];
   }
   __syncthreads();
-  const bool has_column = threadIdx.x < stripe_cols && col_idx < plan.col_count;
-  Acc value = operation.identity();
-  if (has_column) {
-    for (unsigned w = 0; w < warps; w++) value = operation(value, shared_value[w * stripe_cols + col_in_stripe]);
-    if (plan.partitions == 1)
-      output[col_idx] = gk__convert<Out, Acc>::from(value);
+  for (unsigned i = threadIdx.x; i < stripe_cols; i += block_threads) {
+    Acc value = operation.identity();
+    GK__UNROLL_BY(8)
+    for (unsigned g = 0; g < block_threads >> lane_bits; g++)
+      value = operation(value, shared_value[g * stripe_cols + i]);
+    shared_value[i] = value;
+  }
+  if (plan.folds > 1) __syncthreads();
+  for (unsigned i = threadIdx.x; i < stripe_cols && first_col + i < plan.col_count; i += block_threads) {
+    Acc value = shared_value[i];
+    for (size_t k = 1; k < plan.folds; k++) value = operation(value, shared_value[k * plan.col_count + i]);
+    if (several)
+      gk__publish(slots + (first_col + i) * plan.partitions + partition, value, ticket.tag);
     else
-      gk__publish(slots + partition * plan.col_count + col_idx, value, ticket.tag);
+      output[first_col + i] = gk__convert<Out, Acc>::from(value);
   }
-  if (plan.partitions == 1) return;
-  if (partition == plan.partitions - 1) {
-    const unsigned fold_groups = block_threads / stripe_cols;
-    __syncthreads(); /* shared_value is used again */
-    if (col_idx < plan.col_count)
-      shared_value[threadIdx.x] =
-          gk__fold_slots(slots, threadIdx.x / stripe_cols * plan.col_count + col_idx, plan.partitions * plan.col_count,
-                         fold_groups * plan.col_count, ticket.tag, operation);
-    __syncthreads();
-    value = operation.identity();
-    for (unsigned k = 0; k < fold_groups && has_column; k++)
-      value = operation(value, shared_value[k * stripe_cols + col_in_stripe]);
-    if (has_column) output[col_idx] = gk__convert<Out, Acc>::from(value);
-  }
-  gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+  if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
 /* What gk_reduce requires of its arrays, for a matrix of this shape and so many outputs. */
@@ -4145,12 +4231,15 @@ cudaError_t gk__check_matrix_call(const char *call, const Input &input, const Ou
 }
 template <class Acc, class Kernel, class Input, class Out, class Functor>
 cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Out *output,
-                              gk__matrix_plan plan, const Functor &operation, cudaStream_t stream,
+                              gk__matrix_plan plan, size_t output_count, const Functor &operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  const size_t row_bytes = plan.leading_dim * sizeof(typename gk__source<Input>::item_type);
-  const size_t bytes = plan.partitions > 1 ? GK__SCAN_OFFSET + plan.slots * sizeof(gk__slot<Acc>) : 0;
+  const size_t row_bytes =
+      plan.leading_dim * sizeof(typename gk__source<Input>::item_type) * (plan.folds ? plan.folds : 1);
+  const size_t bytes =
+      plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
   plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(input)) | row_bytes) % 16 == 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, bytes, stream, scratch, input, output, operation);
+  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, bytes, stream, scratch, input, output,
+                                    operation);
 }
 
 template <class Input, class Out, class Operator>
@@ -4165,7 +4254,7 @@ cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_pl
   return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<Input, Out, Functor>), input,
                                 output,
                                 gk__plan_rows(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>)),
-                                gk__functor_of<Functor>(operation), stream, scratch);
+                                shape.row_count, gk__functor_of<Functor>(operation), stream, scratch);
 }
 template <class Input, class Out, class Operator>
 cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
@@ -4173,15 +4262,16 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
   typedef typename gk__source<Input>::item_type Item;
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
+  const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width;
   gk__clear_detail();
   GK_TRY(gk__check_matrix_call("gk_reduce_columns", input, output, shape, shape.col_count));
   if (shape.col_count == 0) return cudaSuccess;
-  const gk__matrix_plan plan = gk__plan_columns(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>));
+  const gk__matrix_plan plan = gk__plan_columns(shape, vector_width, sizeof(gk__slot<Acc>));
   if (plan.blocks < plan.pieces)
     return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
                     shape.col_count);
   return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<Input, Out, Functor>), input,
-                                output, plan, gk__functor_of<Functor>(operation), stream, scratch);
+                                output, plan, shape.col_count, gk__functor_of<Functor>(operation), stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count, size_t leading_dim,
@@ -4733,7 +4823,7 @@ cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   typedef typename gk__working<Operator>::type Acc;
-  return gk__launch_with_slots<Acc>(call, kernel, plan,
+  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__REDUCE_THREADS,
                                     plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0, stream, scratch,
                                     input, output, n, operation, init, inclusive);
 }
@@ -4958,8 +5048,9 @@ cudaError_t gk__select(const char *call, const Input &input, Out *output, Count 
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<items_for_small_n, Input, Out, Count, Keep>)
                               : GK__KERNEL(gk__select_kernel<items_for_large_n, Input, Out, Count, Keep>);
   return gk__launch_with_slots<unsigned long long>(
-      call, kernel, plan, plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream,
-      scratch, input, output, kept_count, n, keep);
+      call, kernel, plan, GK__REDUCE_THREADS,
+      plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream, scratch, input, output,
+      kept_count, n, keep);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
