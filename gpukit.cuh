@@ -4838,16 +4838,54 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
 /* --- Select ------------------------------------------------------------------------------------------------------*/
 
 /* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
- * elements, of which neighbouring lanes load neighbours, and ballots number the kept ones in their order. So any
- * alignment is as good as any other. The kept elements of a tile are gathered in shared memory, and stored from there
- * as one contiguous array.
+ * elements of the tile. It loads them as vectors of 16 bytes, step by step: in a step, neighbouring lanes have
+ * neighbouring vectors. So the kept elements of a lane's vector stand behind those of the earlier steps and of the lower
+ * lanes in the same step, whose numbers come from scans by the warp; a 32-bit word holds the counts of two steps. The
+ * kept elements of a tile are gathered in shared memory, and stored from there as one contiguous array.
  *
- * Elements of a thread for large n: so many that enough loads are in flight, and that tile and registers leave room for
- * four blocks on an SM; for small n a third of them, so that there are more blocks. */
-constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool small_n) {
-  return static_cast<unsigned>((item_bytes < 6 ? 24 : (item_bytes < 128 ? 128 / item_bytes : 1)) /
-                               (small_n && item_bytes < 43 ? 3 : 1));
-}
+ * Tiles begin at multiples of 16 bytes of memory. The first begins up to 15 bytes before the array (`lead` elements that
+ * do not exist), so that any alignment is as good as any other. Elements of sizes that do not divide 16, and those of
+ * computed inputs, are loaded one by one: as vectors of one element. */
+#ifndef SEL_BYTES
+#define SEL_BYTES 96
+#endif
+#ifndef SEL_BYTES1
+#define SEL_BYTES1 64
+#endif
+#ifndef SEL_SMALL
+#define SEL_SMALL 32
+#endif
+#ifndef SEL_BLOCKS
+#define SEL_BLOCKS 5
+#endif
+#ifndef SEL_WINDOW
+#define SEL_WINDOW 7
+#endif
+#ifndef SEL_AHEAD
+#define SEL_AHEAD 0
+#endif
+#ifndef SEL_OWN
+#define SEL_OWN 0
+#endif
+#ifndef SEL_EARLY
+#define SEL_EARLY 0
+#endif
+/* Arrays of up to so many bytes have small tiles. */
+#define GK__SELECT_SMALL_BYTES (size_t(1) << 23)
+template <class Input, bool SmallN> struct gk__select_tile {
+  typedef typename gk__source<Input>::item_type Item;
+  static const unsigned item_bytes = sizeof(Item);
+  static const bool has_vectors =
+      gk__source<Input>::is_array && 16 % item_bytes == 0 && std::alignment_of<Item>::value == item_bytes;
+  static const unsigned vector_width = has_vectors ? 16 / item_bytes : 1;
+  /* Of a thread, for large n: so many that enough loads are in flight, and that several blocks fit on an SM; for small
+   * n a third of them, so that there are more blocks. */
+  static const unsigned bytes = SmallN ? SEL_SMALL : (item_bytes == 1 ? SEL_BYTES1 : SEL_BYTES);
+  static const unsigned items_per_thread = item_bytes < bytes ? bytes / item_bytes : 1;
+  static const unsigned steps = items_per_thread / vector_width, items = GK__SCAN_THREADS * items_per_thread;
+  static const bool small_n = SmallN;
+  static const unsigned window = SmallN ? GK__SCAN_WARPS - 1 : SEL_WINDOW;
+};
 /* Whether to keep an element: a predicate of it, or its flag. */
 template <class Predicate> struct gk__keep_if {
   Predicate predicate;
@@ -4857,39 +4895,92 @@ template <class Flag> struct gk__keep_flagged {
   const Flag *item_flags;
   template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] ? true : false; }
 };
-template <unsigned ItemsPerThread, class Input, class Out, class Count, class Keep>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, 4)
-    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, Keep keep, gk__scan_plan plan,
-                      gk__state *state, gk__slot<unsigned long long> *slots) {
-  typedef typename gk__source<Input>::item_type Item;
+
+/* A thread's elements, of which `first_idx` is the index of the first, and bit j of kept: whether element j is. */
+template <class Tile, class Input, class Item, class Keep>
+GK__D void gk__select_load(Item (&item)[Tile::steps][Tile::vector_width], unsigned *kept, const Input &input,
+                           size_t first_idx, size_t n, bool is_full, const Keep &keep) {
+  const unsigned width = Tile::vector_width;
+  if (is_full) {
+    GK__UNROLL
+    for (unsigned v = 0; v < Tile::steps; v++)
+      gk__load_row_items(item[v], input + (first_idx + 32 * width * v), 0, width, Tile::has_vectors);
+    GK__UNROLL
+    for (unsigned j = 0; j < Tile::items_per_thread; j++)
+      if (keep(item[j / width][j % width], first_idx + 32 * (j / width * width) + j % width))
+        kept[j / 32] |= 1u << j % 32;
+  } else {
+    GK__UNROLL
+    for (unsigned j = 0; j < Tile::items_per_thread; j++) {
+      const size_t i = first_idx + 32 * (j / width * width) + j % width; /* before the array it wraps, past n */
+      if (i >= n) continue;
+      item[j / width][j % width] = input[i];
+      if (keep(item[j / width][j % width], i)) kept[j / 32] |= 1u << j % 32;
+    }
+  }
+}
+/* By all lanes of a warp: how many elements before each of the lane's vectors the warp keeps, 16 bits for each vector.
+ * Returns how many it keeps in all. */
+template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, const unsigned *kept) {
+  unsigned warp_kept = 0;
+  GK__UNROLL
+  for (unsigned v = 0; v < Tile::steps; v += 2) {
+    unsigned count = 0;
+    GK__UNROLL
+    for (unsigned k = v; k < v + 2 && k < Tile::steps; k++) {
+      const unsigned first = k * Tile::vector_width;
+      count += static_cast<unsigned>(__popc(kept[first / 32] >> first % 32 & ((1u << Tile::vector_width) - 1)))
+               << 16 * (k - v);
+    }
+    const unsigned inclusive = gk_warp_scan_inclusive(count, gk_sum<unsigned>()), total = gk_shuffle(inclusive, 31);
+    before[v / 2] = inclusive - count + warp_kept * 0x10001u + (total << 16);
+    warp_kept += (total & 0xffff) + (total >> 16);
+  }
+  return warp_kept;
+}
+/* By all threads: stores the elements begin ... end - 1 of a tile. Width > 1: by words, for which both arrays are
+ * aligned, and one by one before and behind these. */
+template <unsigned Width, class Out, class Item>
+GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin, unsigned end) {
+  const unsigned word_begin = Width > 1 ? (begin + Width - 1) / Width : 0, word_end = Width > 1 ? end / Width : 0;
+  const unsigned tail = (word_begin > word_end ? word_begin : word_end) * Width;
+  for (unsigned w = word_begin + threadIdx.x; w < word_end; w += GK__SCAN_THREADS)
+    reinterpret_cast<gk__word16 *>(output)[w] = reinterpret_cast<const gk__word16 *>(kept_items)[w];
+  for (unsigned i = tail + threadIdx.x; i < end; i += GK__SCAN_THREADS)
+    output[i] = gk__convert<Out, Item>::from(kept_items[i]);
+  const unsigned i = begin + threadIdx.x;
+  if (i < word_begin * Width && i < end) output[i] = gk__convert<Out, Item>::from(kept_items[i]);
+}
+template <class Tile, class Input, class Out, class Count, class Keep>
+__global__ void __launch_bounds__(GK__SCAN_THREADS, SEL_BLOCKS)
+    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep,
+                      gk__scan_plan plan, gk__state *state, gk__slot<unsigned long long> *slots) {
+  typedef typename Tile::Item Item;
   typedef unsigned long long Total;
-  const unsigned tile_items = GK__SCAN_THREADS * ItemsPerThread, all_lanes = 0xffffffffu;
-  const unsigned window = ItemsPerThread == gk__select_items(sizeof(Item), true) ? GK__SCAN_WARPS - 1 : 4;
-  GK__SHARED(Item, kept_items, tile_items);
+  const unsigned width = Tile::vector_width, steps = Tile::steps;
+  const unsigned out_width = Tile::has_vectors && std::is_same<Item, Out>::value && !SEL_EARLY ? width : 1;
+  GK__SHARED(Item, kept_items, Tile::items + out_width - 1);
   __shared__ gk__ticket ticket;
   __shared__ unsigned warp_total[GK__SCAN_WARPS];
   __shared__ Total partial[GK__SCAN_WARPS + 1];
   static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
+  const size_t items = Tile::items;
+  if (Tile::small_n || SEL_OWN || (SEL_AHEAD && blockIdx.x < unsigned(SEL_AHEAD + 1)))
+    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * items, Tile::items);
+  if (SEL_AHEAD && !Tile::small_n) gk__prefetch_tile<GK__SCAN_THREADS>(input, n, (blockIdx.x + SEL_AHEAD) * items, Tile::items);
   gk__wait_for_earlier_work();
   if (threadIdx.x == 0) {
     ticket.number = 0;
     if (plan.tiles > 1) ticket = gk__next_ticket(state, plan.tiles - 1);
   }
   __syncthreads();
-  const size_t tile_idx = ticket.number;
-  const size_t first_idx = tile_idx * tile_items + gk_warp() * (32 * ItemsPerThread) + gk_lane();
-  const size_t left = n > first_idx ? n - first_idx : 0; /* of the array, from the lane's first element on */
-  Item item[ItemsPerThread];
-  unsigned kept = 0, warp_kept = 0, place = 0, tile_kept = 0; /* bit j of kept: whether item[j] is */
-  GK__UNROLL
-  for (unsigned j = 0; j < ItemsPerThread; j++)
-    if (32 * j < left) item[j] = input[first_idx + 32 * j];
-  GK__UNROLL
-  for (unsigned j = 0; j < ItemsPerThread; j++) {
-    const bool is_kept = 32 * j < left && keep(item[j], first_idx + 32 * j);
-    kept |= (is_kept ? 1u : 0u) << j;
-    warp_kept += static_cast<unsigned>(__popc(__ballot_sync(all_lanes, is_kept)));
-  }
+  const size_t tile_idx = ticket.number, tile_end = (tile_idx + 1) * items;
+  const size_t first_idx =
+      tile_idx * items + gk_warp() * (32 * Tile::items_per_thread) + gk_lane() * width - lead;
+  Item item[steps][width];
+  unsigned kept[(Tile::items_per_thread + 31) / 32] = {}, before[(steps + 1) / 2], place = 0, tile_kept = 0;
+  gk__select_load<Tile>(item, kept, input, first_idx, n, tile_end <= n + lead && (tile_idx > 0 || lead == 0), keep);
+  const unsigned warp_kept = gk__select_rank<Tile>(before, kept);
   if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
   __syncthreads();
   GK__UNROLL
@@ -4897,40 +4988,58 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, 4)
     if (w == gk_warp()) place = tile_kept;
     tile_kept += warp_total[w];
   }
-  GK__UNROLL
-  for (unsigned j = 0; j < ItemsPerThread; j++) {
-    const unsigned is_kept = kept >> j & 1, lanes = __ballot_sync(all_lanes, is_kept != 0);
-    if (is_kept) kept_items[place + static_cast<unsigned>(__popc(lanes & ((1u << gk_lane()) - 1)))] = item[j];
-    place += static_cast<unsigned>(__popc(lanes));
-  }
   Total prefix = 0;
   const gk__scan_slots<Total> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+#if SEL_EARLY
+  if (plan.tiles > 1 && threadIdx.x == 0) gk__publish(slots + tile_idx, Total(tile_kept), ticket.tag);
+#else
   if (plan.tiles > 1)
-    prefix = gk__tile_prefix<window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots, partial);
+    prefix = gk__tile_prefix<Tile::window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots,
+                                           partial);
+#endif
+  /* Elements have the same alignment in shared memory as in the output. */
+  const unsigned shift =
+      out_width > 1 ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(output + prefix) % 16 / sizeof(Out)) : 0;
+  GK__UNROLL
+  for (unsigned v = 0; v < steps; v++) {
+    Item *to = kept_items + (shift + place + (before[v / 2] >> 16 * (v % 2) & 0xffff));
+    GK__UNROLL
+    for (unsigned e = 0; e < width; e++)
+      if (kept[(v * width + e) / 32] >> (v * width + e) % 32 & 1) *to++ = item[v][e];
+  }
+#if SEL_EARLY
+  if (plan.tiles > 1)
+    prefix = gk__tile_prefix<Tile::window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots,
+                                           partial);
   else
-    __syncthreads();
-  for (unsigned i = threadIdx.x; i < tile_kept; i += GK__SCAN_THREADS)
-    output[prefix + i] = gk__convert<Out, Item>::from(kept_items[i]);
+#endif
+  __syncthreads();
+  gk__select_store<out_width>(output + prefix - shift, kept_items, shift, shift + tile_kept);
   if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
   if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 template <class Input, class Out, class Count, class Keep>
 cudaError_t gk__select(const char *call, const Input &input, Out *output, Count *kept_count, size_t n, const Keep &keep,
                        cudaStream_t stream, const gk_scratch *scratch) {
-  const size_t item_bytes = sizeof(typename gk__source<Input>::item_type);
-  const unsigned items_for_large_n = gk__select_items(item_bytes, false);
-  const unsigned items_for_small_n = gk__select_items(item_bytes, true);
-  const bool small_n = n <= GK__SCAN_SMALL_N;
+  typedef gk__select_tile<Input, false> tile_for_large_n;
+  typedef gk__select_tile<Input, true> tile_for_small_n;
+  const unsigned item_bytes = tile_for_large_n::item_bytes;
+  const bool small_n = n <= GK__SELECT_SMALL_BYTES / item_bytes;
+  const unsigned lead =
+      tile_for_large_n::has_vectors
+          ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16) / item_bytes
+          : 0;
   GK_TRY(gk__check_arrays(call, input, output, n, n));
   GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
-  const gk__scan_plan plan = gk__plan_scan_of(n ? n : 1, small_n ? items_for_small_n : items_for_large_n);
+  const gk__scan_plan plan = gk__plan_scan_of(
+      n ? n + lead : 1, small_n ? tile_for_small_n::items_per_thread : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts", call, n);
-  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<items_for_small_n, Input, Out, Count, Keep>)
-                              : GK__KERNEL(gk__select_kernel<items_for_large_n, Input, Out, Count, Keep>);
+  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Input, Out, Count, Keep>)
+                              : GK__KERNEL(gk__select_kernel<tile_for_large_n, Input, Out, Count, Keep>);
   return gk__launch_with_slots<unsigned long long>(
       call, kernel, plan, plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream,
-      scratch, input, output, kept_count, n, keep);
+      scratch, input, output, kept_count, n, lead, keep);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
