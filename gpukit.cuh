@@ -3283,12 +3283,15 @@ enum {
 /* Inputs of at least this many bytes are loaded with an evict-first hint: the L2 would not hold all of them anyway. */
 #define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
 /* Blocks that an SM is to hold at once, for __launch_bounds__. Where an SM has 2048 threads, eight blocks use all of
- * them; large values need more registers than that leaves. */
+ * them. The pairs of words of an unaligned array, the elements of a computed input and large values need more registers
+ * than that leaves. */
+template <bool Unaligned, class Input, class Acc> struct gk__reduce_blocks {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-#define GK__REDUCE_BLOCKS_PER_SM(Acc) 4
+  static const int per_sm = 4;
 #else
-#define GK__REDUCE_BLOCKS_PER_SM(Acc) (sizeof(Acc) > 8 ? 5 : 8)
+  static const int per_sm = Unaligned || !std::is_pointer<Input>::value ? 4 : (sizeof(Acc) > 8 ? 5 : 8);
 #endif
+};
 
 /* The bits depend on tiles and partitions, and not on blocks. */
 struct gk__reduce_plan {
@@ -3339,10 +3342,10 @@ GK__D unsigned gk__funnel_shift(unsigned low, unsigned high, unsigned bits) {
 #endif
 }
 /* gk__align_vectors for a misalignment of FirstWord 32-bit words and `bits`. */
-template <unsigned FirstWord, class Item>
-GK__D void gk__align_vectors_from(gk__word16 *vector, const gk__word16 *next, unsigned bits) {
+template <unsigned FirstWord, class Item, unsigned Count>
+GK__D void gk__align_vectors_from(gk__word16 (&vector)[Count], const gk__word16 (&next)[Count], unsigned bits) {
   GK__UNROLL
-  for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
+  for (unsigned v = 0; v < Count; v++) {
     unsigned word[8];
     memcpy(word, &vector[v], sizeof(gk__word16));
     memcpy(word + 4, &next[v], sizeof(gk__word16));
@@ -3357,7 +3360,8 @@ GK__D void gk__align_vectors_from(gk__word16 *vector, const gk__word16 *next, un
  * byte by itself would cost as much as the reduction of what is in it. Two nested choices between two become selects
  * where nothing but words moves; with them a small array of floats takes 5 % less time than with a switch, which
  * becomes jumps. */
-template <class Item> GK__D void gk__align_vectors(gk__word16 *vector, const gk__word16 *next, unsigned misalignment) {
+template <class Item, unsigned Count>
+GK__D void gk__align_vectors(gk__word16 (&vector)[Count], const gk__word16 (&next)[Count], unsigned misalignment) {
   const unsigned bits = misalignment % 4 * 8;
   if (misalignment < 8) {
     if (misalignment < 4)
@@ -3619,7 +3623,7 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
 
 /* Input: a pointer, or a computed input. */
 template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE_BLOCKS_PER_SM(Acc))
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unaligned, Input, Acc>::per_sm))
     gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan, gk__state *state,
                       gk__slot<Acc> *slots) {
   typedef typename gk__source<Input>::item_type Item;
@@ -4320,7 +4324,7 @@ struct gk__scan_config {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static const unsigned blocks_per_sm = 4;
 #else
-  static const unsigned blocks_per_sm = small_n ? 6 : 4;
+  static const unsigned blocks_per_sm = small_n ? 6 : 5;
 #endif
 };
 
@@ -4392,35 +4396,64 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
 
 /* --- A tile in shared memory -------------------------------------------------------------------------------------*/
 
-/* Copies elements between global and shared memory, from number `copied` up to item_count, by Threads threads. A bulk
- * copy has done those before. Where there are no bulk copies, most elements go as 16-byte words. */
-template <class Config, unsigned Threads, class Item>
-GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned copied, unsigned item_count, unsigned thread) {
-#if !GK__BULK
-  const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-  const unsigned words = aligned ? item_count * static_cast<unsigned>(sizeof(Item)) / 16 : 0;
-  const unsigned words_per_thread = (Config::tile_items * sizeof(Item) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
-  GK__UNROLL
-  for (unsigned v = 0; v < words_per_thread; v++) {
-    const unsigned i = v * Threads + thread;
-    if (i < words) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
-  }
-  copied = words * 16 / static_cast<unsigned>(sizeof(Item));
-#endif
+/* A word of dest is what begins `shift` bytes into a word of `from` and ends in the next one. */
+template <unsigned WordsPerThread, unsigned Threads, class Item>
+GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsigned shift, unsigned words,
+                                 unsigned thread) {
+  const unsigned at_once = WordsPerThread > 4 ? 2 : 1; /* three take registers that the folds need */
   GK__UNROLL_BY(1)
-  for (unsigned i = copied + thread; i < item_count; i += 4 * Threads) {
-    Item *const item_dest = dest + i;
-    const Item *const item_from = from + i;
+  for (unsigned i = thread; i < words; i += at_once * Threads) {
+    gk__word16 word[at_once], next[at_once];
     GK__UNROLL
-    for (unsigned k = 0; k < 4; k++)
-      if (i + k * Threads < item_count) item_dest[k * Threads] = item_from[k * Threads];
+    for (unsigned v = 0; v < at_once; v++) {
+      if (i + v * Threads < words) {
+        word[v] = from[i + v * Threads];
+        next[v] = from[i + v * Threads + 1];
+      }
+    }
+    gk__align_vectors<Item>(word, next, shift);
+    GK__UNROLL
+    for (unsigned v = 0; v < at_once; v++)
+      if (i + v * Threads < words) dest[i + v * Threads] = word[v];
+  }
+}
+/* Copies elements between global and shared memory by Threads threads. Whatever the alignments, most go as the 16-byte
+ * words of dest; but one by one if an array is not aligned and no word can hold whole elements. No word is read that has
+ * other bytes in it than those of the elements, so that the first and the last ones go one by one, too. */
+template <class Config, unsigned Threads, class Item>
+GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count, unsigned thread) {
+  const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
+  const unsigned words_per_thread = (Config::tile_items * item_bytes / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+  gk__forget(&item_count); /* else what follows is computed once for all tiles, and takes registers from the folds */
+  gk__forget(&thread);
+  unsigned begin = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(dest) % 16), words = 0; /* begin: in bytes */
+  const unsigned bytes = item_count * item_bytes;
+  const unsigned shift = static_cast<unsigned>((reinterpret_cast<uintptr_t>(from) + begin) % 16);
+  if (shift > begin) begin += 16;
+  const unsigned last = begin + (shift ? 32 - shift : 16); /* the end of the bytes that the first word needs */
+  if (bytes >= last && (16 % item_bytes == 0 || begin + shift == 0)) words = (bytes - last) / 16 + 1;
+  if (words == 0) begin = 0;
+  gk__word16 *const dest_words = reinterpret_cast<gk__word16 *>(reinterpret_cast<char *>(dest) + begin);
+  const gk__word16 *const from_words =
+      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(from) + begin - shift);
+  if (shift) {
+    gk__scan_copy_shifted<words_per_thread, Threads, Item>(dest_words, from_words, shift, words, thread);
+  } else if (!GK__BULK) { /* else bulk copies have done these */
+    GK__UNROLL
+    for (unsigned v = 0; v < words_per_thread; v++)
+      if (v * Threads + thread < words) dest_words[v * Threads + thread] = from_words[v * Threads + thread];
+  }
+  const unsigned front = begin / item_bytes, skipped = (begin + words * 16) / item_bytes - front;
+  GK__UNROLL_BY(4)
+  for (unsigned left = thread; left < item_count - skipped; left += Threads) {
+    const unsigned i = left < front ? left : left + skipped;
+    dest[i] = from[i];
   }
 }
 
 /* The same from a computed input. */
 template <class Config, unsigned Threads, class Item, class Func>
-GK__D void gk__scan_copy_items(Item *dest, const gk__computed<Item, Func> &from, unsigned, unsigned item_count,
-                               unsigned thread) {
+GK__D void gk__scan_copy_items(Item *dest, const gk__computed<Item, Func> &from, unsigned item_count, unsigned thread) {
   GK__UNROLL_BY(4)
   for (unsigned i = thread; i < item_count; i += Threads) dest[i] = from[i];
 }
@@ -4601,8 +4634,8 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, 
   const unsigned copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
   if (copied < warp_items) {
     __syncwarp();
-    gk__scan_copy_items<Config, 32>(output + first_idx + warp_offset, shared_out + warp_offset, copied, warp_items,
-                                    gk_lane());
+    const unsigned offset = warp_offset + copied;
+    gk__scan_copy_items<Config, 32>(output + first_idx + offset, shared_out + offset, warp_items - copied, gk_lane());
   }
 }
 
@@ -4612,7 +4645,8 @@ GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t firs
                                 gk__scan_bulk_copies *bulk) {
   const unsigned copied = bulk->template wait_for_load<Item>(item_count);
   if (copied < item_count) {
-    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in, input + first_idx, copied, item_count, threadIdx.x);
+    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in + copied, input + first_idx + copied, item_count - copied,
+                                                  threadIdx.x);
     __syncthreads();
   }
 }
@@ -8611,10 +8645,19 @@ GK__D int gk__wgmma_finish_pair(const Args &p, const void *c, unsigned row_idx, 
   if (item_count > 1) pair[1] = p.func(pair[1], row_idx, col_idx + 1);
   return item_count;
 }
-/* The same, and stores those in bounds. */
+/* The functor of accumulators whose columns are in bounds: of both rows of a thread, or of the upper one alone. Without
+ * branches between them, loads of the functor are under way together. */
+template <unsigned Rows, class Args, int Count>
+GK__D void gk__wgmma_apply(const Args &p, float (&acc)[Count], size_t row_idx, size_t row_below, size_t col_idx) {
+  GK__UNROLL
+  for (unsigned i = 0; i < Count; i++)
+    if (i / 2 % 2 < Rows) acc[i] = p.func(acc[i], i / 2 % 2 ? row_below : row_idx, col_idx + i / 4 * 8 + i % 2);
+}
+/* The epilogue of a pair, if it is not finished, and stores those in bounds. */
 template <class Out, class Args>
-GK__D void gk__wgmma_store_pair(const Args &p, void *c, unsigned row_idx, unsigned col_idx, float *pair) {
-  const int item_count = gk__wgmma_finish_pair<Out>(p, c, row_idx, col_idx, pair);
+GK__D void gk__wgmma_store_pair(const Args &p, void *c, unsigned row_idx, unsigned col_idx, float *pair,
+                                bool finished = false) {
+  const int item_count = finished ? 2 : gk__wgmma_finish_pair<Out>(p, c, row_idx, col_idx, pair);
   gk__store_pair<Out>(c, col_idx, item_count, p.pairs_aligned, pair[0], pair[1]);
 }
 
@@ -8699,14 +8742,19 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Sh
                    col_idx = work.col_idx + lane_id % 4 * 2;
     GK__UNROLL
     for (int i = 0; i < Shape::col_count / 2; i++) acc[e][i] *= p.alpha;
-    if (p.beta != 0 || !std::is_same<Func, gk__identity>::value) {
+    const unsigned row_idx = work.c_row(p, warp_row + lane_id / 4),
+                   row_below = work.c_row(p, warp_row + lane_id / 4 + 8);
+    if (p.beta == 0 && work.col_idx + Shape::col_count <= p.n) {
+      if (row_below < p.m)
+        gk__wgmma_apply<2>(p, acc[e], row_idx, row_below, col_idx);
+      else if (row_idx < p.m)
+        gk__wgmma_apply<1>(p, acc[e], row_idx, row_below, col_idx);
+    } else if (p.beta != 0 || !std::is_same<Func, gk__identity>::value) {
       GK__UNROLL
-      for (unsigned half_idx = 0; half_idx < 2; half_idx++) {
-        const unsigned row_idx = work.c_row(p, warp_row + lane_id / 4 + half_idx * 8);
-        GK__UNROLL
-        for (unsigned i = 0; i < Shape::col_count / 8; i++)
-          gk__wgmma_finish_pair<Out>(p, c + row_idx * p.ldc * bytes, row_idx, col_idx + i * 8,
-                                     acc[e] + i * 4 + half_idx * 2);
+      for (unsigned i = 0; i < Shape::col_count / 8; i++) {
+        if (work.col_idx + i * 8 >= p.n) break;
+        gk__wgmma_finish_pair<Out>(p, c + row_idx * p.ldc * bytes, row_idx, col_idx + i * 8, acc[e] + i * 4);
+        gk__wgmma_finish_pair<Out>(p, c + row_below * p.ldc * bytes, row_below, col_idx + i * 8, acc[e] + i * 4 + 2);
       }
     }
     if (!p.tma_store) {
@@ -9298,39 +9346,60 @@ GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipel
   if (k_blocks > 0) gk__wgmma_release_stage(last);
 }
 
-/* The epilogue: stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the
- * i-th of these: two adjacent columns of each of two adjacent rows. */
+/* Whether all of a tile is in bounds. */
+template <class Shape> GK__D bool gk__tf32_is_inside(const typename Shape::params &p, const gk__wgmma_work_tile &work) {
+  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
+  return work.row_idx + Shape::row_count <= (p.transposed ? p.n : p.m) &&
+         (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.transposed ? p.m : p.n);
+}
+/* The column of a quad in C, or if C^T is computed the row. */
+template <class Shape>
+GK__D unsigned gk__tf32_quad_column(const typename Shape::params &p, const gk__wgmma_work_tile &work, unsigned quad) {
+  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
+  return (columns.col_idx + quad * 8 + threadIdx.x % 4 * 2) * p.matrices() + columns.matrix_idx;
+}
+/* The epilogue of Quads neighbouring quads, but for what gk__tf32_store does: alpha, and the functor if the whole tile is
+ * in bounds and beta is 0. It comes before all stores, which loads of the functor would have to wait for. */
+template <unsigned Quads, class Shape, class Func>
+GK__D void gk__tf32_finish_quads(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
+                                 unsigned first_quad, bool inside, float *d) {
+  const size_t r_row = work.row_idx + gk__tf32_row(group);
+  const size_t k_major_col = gk__tf32_quad_column<Shape>(p, work, first_quad), distance = p.matrices();
+  GK__UNROLL
+  for (unsigned i = 0; i < Quads * 4; i++) d[i] *= p.alpha;
+  if (!inside || p.beta != 0) return;
+  if (p.transposed) {
+    GK__UNROLL
+    for (unsigned i = 0; i < Quads * 4; i++)
+      d[i] = p.func(d[i], k_major_col + (i / 4 * 8 + i % 2) * distance, r_row + i / 2 % 2);
+  } else {
+    GK__UNROLL
+    for (unsigned i = 0; i < Quads * 4; i++)
+      d[i] = p.func(d[i], r_row + i / 2 % 2, k_major_col + (i / 4 * 8 + i % 2) * distance);
+  }
+}
+/* Stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the i-th of
+ * these, which is finished: two adjacent columns of each of two adjacent rows. */
 template <class Shape, class Func, class LoadQuad>
 GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                          unsigned first_quad, unsigned quad_step, LoadQuad load_quad) {
+                          unsigned first_quad, unsigned quad_step, bool inside, LoadQuad load_quad) {
   const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4;
-  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   float *const c = static_cast<float *>(p.dest) + work.batch * p.stride_c;
-  const bool simple =
-      p.beta == 0 && p.pairs_aligned && work.row_idx + Shape::row_count <= (p.transposed ? p.n : p.m) &&
-      (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.transposed ? p.m : p.n);
-  const auto finish_simple_pair = [&](unsigned row_idx, unsigned col_idx, float *pair) {
-    pair[0] = p.func(p.alpha * pair[0], row_idx, col_idx);
-    pair[1] = p.func(p.alpha * pair[1], row_idx, col_idx + 1);
-  };
+  const bool simple = inside && p.beta == 0 && p.pairs_aligned;
   if (simple && !p.transposed && p.vectors_aligned && quad_step == 1) {
     /* Pairs of lanes exchange elements of two quads, so that each lane has four adjacent columns. */
     const unsigned odd = quad_lane % 2;
     float *dest = c + r_row * p.ldc + work.col_idx + odd * 8 + quad_lane / 2 * 4;
     GK__UNROLL
     for (unsigned i = 0; i < Shape::quads; i += 2, dest += 16) {
-      float even_sums[4], odd_sums[4];
-      load_quad(i, even_sums);
-      load_quad(i + 1, odd_sums);
-      const unsigned col_idx = work.col_idx + i * 8 + quad_lane * 2;
+      float even_quad[4], odd_quad[4];
+      load_quad(i, even_quad);
+      load_quad(i + 1, odd_quad);
       GK__UNROLL
       for (int j = 0; j < 4; j += 2) {
-        const unsigned row_idx = r_row + static_cast<unsigned>(j / 2);
-        finish_simple_pair(row_idx, col_idx, even_sums + j);
-        finish_simple_pair(row_idx, col_idx + 8, odd_sums + j);
-        const float x = __shfl_xor_sync(~0u, odd ? even_sums[j] : odd_sums[j], 1);
-        const float y = __shfl_xor_sync(~0u, odd ? even_sums[j + 1] : odd_sums[j + 1], 1);
-        const float own_x = odd ? odd_sums[j] : even_sums[j], own_y = odd ? odd_sums[j + 1] : even_sums[j + 1];
+        const float x = __shfl_xor_sync(~0u, odd ? even_quad[j] : odd_quad[j], 1);
+        const float y = __shfl_xor_sync(~0u, odd ? even_quad[j + 1] : odd_quad[j + 1], 1);
+        const float own_x = odd ? odd_quad[j] : even_quad[j], own_y = odd ? odd_quad[j + 1] : even_quad[j + 1];
         *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) =
             make_float4(odd ? x : own_x, odd ? y : own_y, odd ? own_x : x, odd ? own_y : y);
       }
@@ -9348,19 +9417,16 @@ GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_
       d[1] = d[2];
       d[2] = upper_right;
     }
-    const unsigned k_major_col = (columns.col_idx + quad * 8 + quad_lane * 2) * p.matrices() + columns.matrix_idx;
+    const unsigned k_major_col = gk__tf32_quad_column<Shape>(p, work, quad);
     const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
     float *const dest = c + row_idx * p.ldc;
     if (simple) {
-      finish_simple_pair(row_idx, col_idx, d);
-      finish_simple_pair(row_idx + p.matrices(), col_idx, d + 2);
       *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
       *reinterpret_cast<float2 *>(dest + p.matrices() * p.ldc + col_idx) = make_float2(d[2], d[3]);
     } else {
-      GK__UNROLL
-      for (int j = 0; j < 4; j++) d[j] *= p.alpha;
-      gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d);
-      gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2);
+      const bool finished = inside && p.beta == 0;
+      gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d, finished);
+      gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2, finished);
     }
   }
 }
@@ -9387,11 +9453,13 @@ GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const f
                  "f"(acc[i * 4 + 2]), "f"(acc[i * 4 + 3])
                  : "memory");
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
-  gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, [=](unsigned i, float(&d)[4]) {
+  const bool inside = gk__tf32_is_inside<Shape>(p, work);
+  gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, inside, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
     for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
       gk__add_vector(d, own_slot + source_rank * rank_bytes + i * Shape::quad_bytes);
+    gk__tf32_finish_quads<1>(p, work, group, cluster_rank + i * cluster_size, inside, d);
   });
 }
 #endif /* GK__WGMMA_CODE */
@@ -9437,13 +9505,16 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
       const unsigned lead = p.lead(gk__tf32_columns_of<Shape>(p, work).matrix_idx);
       if (first_k_block == 0 && lead) gk__wgmma_clear_lead(pipe, Shape::r_bytes, Shape::col_count, lead * 4);
       gk__tf32_multiply<Shape>(acc, pipe, warpgroup - 1, k_blocks);
-      if (cluster_size > 1)
+      if (cluster_size > 1) {
         gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
-      else
-        gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
+      } else {
+        const bool inside = gk__tf32_is_inside<Shape>(p, work);
+        gk__tf32_finish_quads<Shape::quads>(p, work, warpgroup - 1, 0, inside, acc);
+        gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, inside, [&](unsigned i, float(&d)[4]) {
           GK__UNROLL
           for (unsigned j = 0; j < 4; j++) d[j] = acc[i * 4 + j];
         });
+      }
     }
   }
 #else

@@ -20,11 +20,12 @@ template <class T, gk_precision Precision> static cudaError_t epilogue_plain(voi
   const epilogue_call<T> *s = static_cast<epilogue_call<T> *>(user);
   return gk_matmul_ex<Precision>(s->a, s->b, s->plain, s->m, s->n, s->k, &s->opts, stream);
 }
-/* A plain product of a half type was rounded before the bias is added. */
+/* The plain product is rounded to T before the bias is added. */
 template <class T> static __global__ void epilogue_check(const epilogue_call<T> s, unsigned long long *wrong) {
+  const double rounding = sizeof(T) == 2 ? 0x1p-8 : 0x1p-23;
   GK_FOR_1D (i, s.m * s.n) {
-    const double plain = reference_wide(s.plain[i]), bias = s.func.bias[i % s.n], want = plain + bias;
-    const double allowed = reference_type<T>::roundoff * 2 * (fabs(plain) + fabs(bias));
+    const double plain = reference_wide(s.plain[i]), bias = static_cast<double>(s.func.bias[i % s.n]);
+    const double want = plain + bias, allowed = rounding * (fabs(plain) + fabs(bias));
     if (!reference_agrees(s.c[i], want > 0 ? want : 0, allowed)) atomicAdd(wrong, 1ull);
   }
 }
