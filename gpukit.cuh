@@ -4232,11 +4232,14 @@ enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_
 template <class Item, class Out> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
   return sizeof(Item) == sizeof(Out) ? sizeof(Item) : sizeof(Item) + sizeof(Out);
 }
+constexpr __host__ __device__ unsigned gk__scan_items(size_t bytes, size_t item_bytes) {
+  return item_bytes < bytes ? static_cast<unsigned>(bytes / item_bytes) : 1;
+}
 constexpr __host__ __device__ unsigned gk__scan_items_for_large_n(size_t item_bytes) {
-  return item_bytes < 176 ? static_cast<unsigned>(176 / item_bytes) : 1;
+  return gk__scan_items(176, item_bytes);
 }
 constexpr __host__ __device__ unsigned gk__scan_items_for_small_n(size_t item_bytes) {
-  return item_bytes < 48 ? static_cast<unsigned>(48 / item_bytes) : 1;
+  return gk__scan_items(48, item_bytes);
 }
 #define GK__SCAN_SMALL_N (size_t(1) << 21)
 
@@ -4330,14 +4333,10 @@ struct gk__scan_config {
 
 /* --- Prefixes ----------------------------------------------------------------------------------------------------*/
 
-/* By all threads of a block: the exclusive prefix of the thread in its tile, and the tile's total. Every thread folds
- * the totals of the warps by itself, which takes less time than a scan by one warp and a second barrier. */
+/* The exclusive prefix of a warp in its tile, and the tile's total. Every thread folds the totals of the warps by
+ * itself, which takes less time than a scan by one warp and a second barrier. */
 template <class Acc, class Operator>
-GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
-  const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
-  if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
-  const Acc prefix_in_warp = gk__previous_lane(inclusive);
-  __syncthreads();
+GK__D Acc gk__scan_warps(const Acc *warp_total, const Operator &operation, Acc *tile_total) {
   Acc total = warp_total[0], warp_prefix = operation.identity();
   GK__UNROLL
   for (unsigned w = 1; w < GK__SCAN_WARPS; w++) {
@@ -4345,6 +4344,16 @@ GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *war
     total = operation(total, warp_total[w]);
   }
   *tile_total = total;
+  return warp_prefix;
+}
+/* By all threads of a block: the exclusive prefix of the thread in its tile, and the tile's total. */
+template <class Acc, class Operator>
+GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
+  const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
+  if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
+  const Acc prefix_in_warp = gk__previous_lane(inclusive);
+  __syncthreads();
+  const Acc warp_prefix = gk__scan_warps(warp_total, operation, tile_total);
   return gk_lane() ? operation(warp_prefix, prefix_in_warp) : warp_prefix;
 }
 
@@ -4874,51 +4883,35 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
 /* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
  * elements of the tile. It loads them as vectors of 16 bytes, step by step: in a step, neighbouring lanes have
  * neighbouring vectors. So the kept elements of a lane's vector stand behind those of the earlier steps and of the lower
- * lanes in the same step, whose numbers come from scans by the warp; a 32-bit word holds the counts of two steps. The
- * kept elements of a tile are gathered in shared memory, and stored from there as one contiguous array.
+ * lanes in the same step. The kept elements of a tile are gathered in shared memory, where they have the alignment that
+ * they will have in the output, and stored from there as 16-byte words.
  *
  * Tiles begin at multiples of 16 bytes of memory. The first begins up to 15 bytes before the array (`lead` elements that
  * do not exist), so that any alignment is as good as any other. Elements of sizes that do not divide 16, and those of
- * computed inputs, are loaded one by one: as vectors of one element. */
-#ifndef SEL_BYTES
-#define SEL_BYTES 96
-#endif
-#ifndef SEL_BYTES1
-#define SEL_BYTES1 64
-#endif
-#ifndef SEL_SMALL
-#define SEL_SMALL 32
-#endif
-#ifndef SEL_BLOCKS
-#define SEL_BLOCKS 5
-#endif
-#ifndef SEL_WINDOW
-#define SEL_WINDOW 7
-#endif
-#ifndef SEL_AHEAD
-#define SEL_AHEAD 0
-#endif
-#ifndef SEL_OWN
-#define SEL_OWN 0
-#endif
-#ifndef SEL_EARLY
-#define SEL_EARLY 0
-#endif
-/* Arrays of up to so many bytes have small tiles. */
+ * computed inputs, are loaded one by one: as vectors of one element.
+ *
+ * A thread has so many bytes that enough loads are in flight, and that several blocks fit on an SM; for small n fewer,
+ * so that there are more blocks. On an H200 80 bytes and six blocks are faster than 64, 96 and 128 with as many blocks
+ * as fit. Single bytes need more registers for their positions than others. */
 #define GK__SELECT_SMALL_BYTES (size_t(1) << 23)
+constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool small_n) {
+  return gk__scan_items(small_n ? 32 : (item_bytes > 1 ? 80 : 64), item_bytes);
+}
 template <class Input, bool SmallN> struct gk__select_tile {
   typedef typename gk__source<Input>::item_type Item;
   static const unsigned item_bytes = sizeof(Item);
   static const bool has_vectors =
       gk__source<Input>::is_array && 16 % item_bytes == 0 && std::alignment_of<Item>::value == item_bytes;
   static const unsigned vector_width = has_vectors ? 16 / item_bytes : 1;
-  /* Of a thread, for large n: so many that enough loads are in flight, and that several blocks fit on an SM; for small
-   * n a third of them, so that there are more blocks. */
-  static const unsigned bytes = SmallN ? SEL_SMALL : (item_bytes == 1 ? SEL_BYTES1 : SEL_BYTES);
-  static const unsigned items_per_thread = item_bytes < bytes ? bytes / item_bytes : 1;
-  static const unsigned steps = items_per_thread / vector_width, items = GK__SCAN_THREADS * items_per_thread;
-  static const bool small_n = SmallN;
-  static const unsigned window = SmallN ? GK__SCAN_WARPS - 1 : SEL_WINDOW;
+  static const unsigned register_bytes = has_vectors || item_bytes > 4 ? item_bytes : 4; /* for an element */
+  static const unsigned items_per_thread = gk__select_items(register_bytes, SmallN);
+  static const unsigned steps = items_per_thread / vector_width;
+  static const size_t tile_items = size_t(GK__SCAN_THREADS) * items_per_thread;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static const unsigned blocks_per_sm = 4; /* six would spill registers */
+#else
+  static const unsigned blocks_per_sm = has_vectors ? 6 : 4;
+#endif
 };
 /* Whether to keep an element: a predicate of it, or its flag. */
 template <class Predicate> struct gk__keep_if {
@@ -4927,126 +4920,98 @@ template <class Predicate> struct gk__keep_if {
 };
 template <class Flag> struct gk__keep_flagged {
   const Flag *item_flags;
-  template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] ? true : false; }
+  template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] != 0; }
 };
 
-/* A thread's elements, of which `first_idx` is the index of the first, and bit j of kept: whether element j is. */
+/* Loads a thread's elements; first_idx: the index of the first. Returns bit j set for each element j that is kept. */
 template <class Tile, class Input, class Item, class Keep>
-GK__D void gk__select_load(Item (&item)[Tile::steps][Tile::vector_width], unsigned *kept, const Input &input,
-                           size_t first_idx, size_t n, bool is_full, const Keep &keep) {
+GK__D unsigned long long gk__select_load(Item (&item)[Tile::steps][Tile::vector_width], const Input &input,
+                                         size_t first_idx, size_t n, bool is_full, const Keep &keep) {
   const unsigned width = Tile::vector_width;
+  unsigned long long kept = 0;
   if (is_full) {
     GK__UNROLL
     for (unsigned v = 0; v < Tile::steps; v++)
       gk__load_row_items(item[v], input + (first_idx + 32 * width * v), 0, width, Tile::has_vectors);
-    GK__UNROLL
-    for (unsigned j = 0; j < Tile::items_per_thread; j++)
-      if (keep(item[j / width][j % width], first_idx + 32 * (j / width * width) + j % width))
-        kept[j / 32] |= 1u << j % 32;
-  } else {
-    GK__UNROLL
-    for (unsigned j = 0; j < Tile::items_per_thread; j++) {
-      const size_t i = first_idx + 32 * (j / width * width) + j % width; /* before the array it wraps, past n */
-      if (i >= n) continue;
-      item[j / width][j % width] = input[i];
-      if (keep(item[j / width][j % width], i)) kept[j / 32] |= 1u << j % 32;
-    }
   }
+  GK__UNROLL
+  for (unsigned j = 0; j < Tile::items_per_thread; j++) {
+    const size_t i = first_idx + 32 * (j / width * width) + j % width; /* wraps before the array, and is then past n */
+    if (!is_full && i < n) item[j / width][j % width] = input[i];
+    if ((is_full || i < n) && keep(item[j / width][j % width], i)) kept |= 1ull << j;
+  }
+  return kept;
 }
-/* By all lanes of a warp: how many elements before each of the lane's vectors the warp keeps, 16 bits for each vector.
- * Returns how many it keeps in all. */
-template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, const unsigned *kept) {
+/* By all lanes of a warp: how many elements it keeps, and in `before` how many before each of the lane's vectors, in 16
+ * bits: one scan by the warp serves two vectors. */
+template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, unsigned long long kept) {
+  const unsigned width = Tile::vector_width, mask = (1u << width) - 1;
   unsigned warp_kept = 0;
   GK__UNROLL
   for (unsigned v = 0; v < Tile::steps; v += 2) {
-    unsigned count = 0;
-    GK__UNROLL
-    for (unsigned k = v; k < v + 2 && k < Tile::steps; k++) {
-      const unsigned first = k * Tile::vector_width;
-      count += static_cast<unsigned>(__popc(kept[first / 32] >> first % 32 & ((1u << Tile::vector_width) - 1)))
-               << 16 * (k - v);
-    }
+    const unsigned bits = static_cast<unsigned>(kept >> v * width);
+    const unsigned count = static_cast<unsigned>(__popc(bits & mask) + (__popc(bits >> width & mask) << 16));
     const unsigned inclusive = gk_warp_scan_inclusive(count, gk_sum<unsigned>()), total = gk_shuffle(inclusive, 31);
     before[v / 2] = inclusive - count + warp_kept * 0x10001u + (total << 16);
     warp_kept += (total & 0xffff) + (total >> 16);
   }
   return warp_kept;
 }
-/* By all threads: stores the elements begin ... end - 1 of a tile. Width > 1: by words, for which both arrays are
- * aligned, and one by one before and behind these. */
+/* By all threads: stores the elements begin ... end - 1. Width > 1: by words, for which both arrays are aligned, and
+ * one by one before and behind these. */
 template <unsigned Width, class Out, class Item>
 GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin, unsigned end) {
-  const unsigned word_begin = Width > 1 ? (begin + Width - 1) / Width : 0, word_end = Width > 1 ? end / Width : 0;
-  const unsigned tail = (word_begin > word_end ? word_begin : word_end) * Width;
-  for (unsigned w = word_begin + threadIdx.x; w < word_end; w += GK__SCAN_THREADS)
+  const unsigned word_begin = (begin + Width - 1) / Width, word_end = end / Width;
+  const unsigned words = Width > 1 && word_begin < word_end ? word_end - word_begin : 0;
+  for (unsigned w = word_begin + threadIdx.x; w < word_begin + words; w += GK__SCAN_THREADS)
     reinterpret_cast<gk__word16 *>(output)[w] = reinterpret_cast<const gk__word16 *>(kept_items)[w];
-  for (unsigned i = tail + threadIdx.x; i < end; i += GK__SCAN_THREADS)
+  for (unsigned left = begin + threadIdx.x; left < end - words * Width; left += GK__SCAN_THREADS) {
+    const unsigned i = left < word_begin * Width ? left : left + words * Width;
     output[i] = gk__convert<Out, Item>::from(kept_items[i]);
-  const unsigned i = begin + threadIdx.x;
-  if (i < word_begin * Width && i < end) output[i] = gk__convert<Out, Item>::from(kept_items[i]);
+  }
 }
 template <class Tile, class Input, class Out, class Count, class Keep>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, SEL_BLOCKS)
+__global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
     gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep,
-                      gk__scan_plan plan, gk__state *state, gk__slot<unsigned long long> *slots) {
+                      gk__scan_plan plan, gk__state *state, gk__slot<size_t> *slots) {
   typedef typename Tile::Item Item;
-  typedef unsigned long long Total;
-  const unsigned width = Tile::vector_width, steps = Tile::steps;
-  const unsigned out_width = Tile::has_vectors && std::is_same<Item, Out>::value && !SEL_EARLY ? width : 1;
-  GK__SHARED(Item, kept_items, Tile::items + out_width - 1);
+  const unsigned width = Tile::vector_width, out_width = std::is_same<Item, Out>::value ? width : 1;
+  GK__SHARED(Item, kept_items, Tile::tile_items + out_width - 1);
   __shared__ gk__ticket ticket;
   __shared__ unsigned warp_total[GK__SCAN_WARPS];
-  __shared__ Total partial[GK__SCAN_WARPS + 1];
+  __shared__ size_t partial[GK__SCAN_WARPS + 1];
   static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
-  const size_t items = Tile::items;
-  if (Tile::small_n || SEL_OWN || (SEL_AHEAD && blockIdx.x < unsigned(SEL_AHEAD + 1)))
-    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * items, Tile::items);
-  if (SEL_AHEAD && !Tile::small_n) gk__prefetch_tile<GK__SCAN_THREADS>(input, n, (blockIdx.x + SEL_AHEAD) * items, Tile::items);
+  gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * Tile::tile_items, Tile::tile_items);
   gk__wait_for_earlier_work();
   if (threadIdx.x == 0) {
     ticket.number = 0;
     if (plan.tiles > 1) ticket = gk__next_ticket(state, plan.tiles - 1);
   }
   __syncthreads();
-  const size_t tile_idx = ticket.number, tile_end = (tile_idx + 1) * items;
-  const size_t first_idx =
-      tile_idx * items + gk_warp() * (32 * Tile::items_per_thread) + gk_lane() * width - lead;
-  Item item[steps][width];
-  unsigned kept[(Tile::items_per_thread + 31) / 32] = {}, before[(steps + 1) / 2], place = 0, tile_kept = 0;
-  gk__select_load<Tile>(item, kept, input, first_idx, n, tile_end <= n + lead && (tile_idx > 0 || lead == 0), keep);
+  const size_t tile_idx = ticket.number, tile_end = (tile_idx + 1) * Tile::tile_items; /* of n + lead */
+  const unsigned thread_offset = gk_warp() * 32 * Tile::items_per_thread + gk_lane() * width;
+  const size_t first_idx = tile_idx * Tile::tile_items + thread_offset - lead;
+  const bool is_full = tile_end <= n + lead && (tile_idx > 0 || lead == 0);
+  Item item[Tile::steps][width];
+  unsigned before[(Tile::steps + 1) / 2], tile_kept = 0;
+  const unsigned long long kept = gk__select_load<Tile>(item, input, first_idx, n, is_full, keep);
   const unsigned warp_kept = gk__select_rank<Tile>(before, kept);
   if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
   __syncthreads();
-  GK__UNROLL
-  for (unsigned w = 0; w < GK__SCAN_WARPS; w++) {
-    if (w == gk_warp()) place = tile_kept;
-    tile_kept += warp_total[w];
-  }
-  Total prefix = 0;
-  const gk__scan_slots<Total> scan_slots = {slots, slots + plan.tiles, ticket.tag};
-#if SEL_EARLY
-  if (plan.tiles > 1 && threadIdx.x == 0) gk__publish(slots + tile_idx, Total(tile_kept), ticket.tag);
-#else
+  const unsigned warp_prefix = gk__scan_warps(warp_total, gk_sum<unsigned>(), &tile_kept);
+  const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+  size_t prefix = 0;
   if (plan.tiles > 1)
-    prefix = gk__tile_prefix<Tile::window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots,
-                                           partial);
-#endif
-  /* Elements have the same alignment in shared memory as in the output. */
-  const unsigned shift =
-      out_width > 1 ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(output + prefix) % 16 / sizeof(Out)) : 0;
+    prefix = gk__tile_prefix<GK__SCAN_WARPS - 1>(tile_idx, size_t(tile_kept), prefix, gk_sum<size_t>(), plan,
+                                                 scan_slots, partial);
+  const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(output + prefix) / sizeof(Out)) % out_width;
   GK__UNROLL
-  for (unsigned v = 0; v < steps; v++) {
-    Item *to = kept_items + (shift + place + (before[v / 2] >> 16 * (v % 2) & 0xffff));
+  for (unsigned v = 0; v < Tile::steps; v++) {
+    Item *dest = kept_items + (shift + warp_prefix + (before[v / 2] >> 16 * (v % 2) & 0xffff));
     GK__UNROLL
-    for (unsigned e = 0; e < width; e++)
-      if (kept[(v * width + e) / 32] >> (v * width + e) % 32 & 1) *to++ = item[v][e];
+    for (unsigned j = 0; j < width; j++)
+      if (kept >> (v * width + j) & 1) *dest++ = item[v][j];
   }
-#if SEL_EARLY
-  if (plan.tiles > 1)
-    prefix = gk__tile_prefix<Tile::window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots,
-                                           partial);
-  else
-#endif
   __syncthreads();
   gk__select_store<out_width>(output + prefix - shift, kept_items, shift, shift + tile_kept);
   if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
@@ -5055,25 +5020,24 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, SEL_BLOCKS)
 template <class Input, class Out, class Count, class Keep>
 cudaError_t gk__select(const char *call, const Input &input, Out *output, Count *kept_count, size_t n, const Keep &keep,
                        cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__source<Input>::item_type Item;
   typedef gk__select_tile<Input, false> tile_for_large_n;
   typedef gk__select_tile<Input, true> tile_for_small_n;
-  const unsigned item_bytes = tile_for_large_n::item_bytes;
-  const bool small_n = n <= GK__SELECT_SMALL_BYTES / item_bytes;
-  const unsigned lead =
-      tile_for_large_n::has_vectors
-          ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16) / item_bytes
-          : 0;
+  const bool small_n = n <= GK__SELECT_SMALL_BYTES / tile_for_small_n::register_bytes;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(gk__memory_of(input));
+  const unsigned lead = static_cast<unsigned>(address / sizeof(Item) % tile_for_small_n::vector_width);
+  const size_t extent = n + lead < n ? n : n + lead;
   GK_TRY(gk__check_arrays(call, input, output, n, n));
   GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
-  const gk__scan_plan plan = gk__plan_scan_of(
-      n ? n + lead : 1, small_n ? tile_for_small_n::items_per_thread : tile_for_large_n::items_per_thread);
+  const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
+                                                                           : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts", call, n);
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Input, Out, Count, Keep>)
                               : GK__KERNEL(gk__select_kernel<tile_for_large_n, Input, Out, Count, Keep>);
-  return gk__launch_with_slots<unsigned long long>(
-      call, kernel, plan, plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream,
-      scratch, input, output, kept_count, n, lead, keep);
+  const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
+  return gk__launch_with_slots<size_t>(call, kernel, plan, bytes, stream, scratch, input, output, kept_count, n, lead,
+                                       keep);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
@@ -13061,8 +13025,11 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
   /* Scans of up to GK__SCAN_SMALL_N elements have smaller tiles, so one of these may need more slots than one of n. */
   const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
-  return gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
-                    gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
+  const size_t scan_bytes = gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
+                                       gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
+  /* gk_select has other tiles for large n, of which the first may begin before the array: for 8 bytes, by one item. */
+  const gk__scan_plan select_plan = gk__plan_scan_of(n > few ? n + 1 : n, gk__select_items(item_bytes, false));
+  return gk__larger(scan_bytes, gk__scan_bytes(select_plan, sizeof(gk__word16)));
 }
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes) {
   const size_t scan_bytes = gk_scan_scratch_bytes(col_count, item_bytes);
