@@ -3351,8 +3351,9 @@ GK__D void gk__align_vectors_from(gk__word16 (&vector)[Count], const gk__word16 
     memcpy(word + 4, &next[v], sizeof(gk__word16));
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
-      vector[v].word[k] =
-          sizeof(Item) < 4 ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits) : word[FirstWord + k];
+      vector[v].word[k] = std::alignment_of<Item>::value < 4
+                              ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits)
+                              : word[FirstWord + k];
   }
 }
 /* A thread's vectors, from pairs of neighbouring 16-byte words: vector[v] and next[v] come in, and the 16 bytes that
@@ -3544,7 +3545,9 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
                                unsigned partition, gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
   typedef gk__accumulation<Operator, Item> accumulation;
-  const bool use_words = 16 % sizeof(Item) == 0 && !(Unaligned && sizeof(Item) == 16);
+  /* No word begins with an element of an array that is less aligned than its elements are long. */
+  const bool in_words = sizeof(Item) < 16 && std::alignment_of<Item>::value == sizeof(Item);
+  const bool use_words = 16 % sizeof(Item) == 0 && (!Unaligned || in_words);
   /* Elements that fit between the last multiple of 16 bytes before the array and the array. */
   const unsigned lead_items =
       Unaligned ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
@@ -4267,19 +4270,24 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
 struct gk__row_scan_plan : gk__scan_plan {
   size_t row_count, leading_dim;
 };
-/* A tile by its ticket. */
-struct gk__scan_place {
-  unsigned tile_idx;          /* in its row */
-  size_t row_idx, row_offset; /* in elements, from the first row on */
-};
 GK__HD size_t gk__scan_rows(const gk__scan_plan &) { return 1; }
 GK__HD size_t gk__scan_rows(const gk__row_scan_plan &plan) { return plan.row_count; }
-GK__HD size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
-GK__HD size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
-GK__D gk__scan_place gk__scan_place_of(const gk__scan_plan &, unsigned ticket) { return gk__scan_place{ticket, 0, 0}; }
-GK__D gk__scan_place gk__scan_place_of(const gk__row_scan_plan &plan, unsigned ticket) {
-  const size_t row_idx = ticket / plan.tiles;
-  return gk__scan_place{static_cast<unsigned>(ticket - row_idx * plan.tiles), row_idx, row_idx * plan.leading_dim};
+GK__D size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
+GK__D size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
+GK__D size_t gk__scan_row_of(const gk__scan_plan &, unsigned) { return 0; }
+GK__D size_t gk__scan_row_of(const gk__row_scan_plan &plan, unsigned ticket) { return ticket / plan.tiles; }
+/* A tile by its ticket. n: the elements of a row. */
+struct gk__scan_place {
+  size_t row_idx, tile_idx; /* tile_idx: in its row */
+  size_t first_idx, offset; /* of the tile's first element in its row, and from the first row on */
+  unsigned item_count;
+};
+template <class Config>
+GK__D gk__scan_place gk__scan_place_of(const typename Config::Plan &plan, unsigned ticket, size_t n) {
+  const size_t row_idx = gk__scan_row_of(plan, ticket), tile_idx = ticket - row_idx * plan.tiles;
+  const size_t first_idx = tile_idx * Config::tile_items;
+  return gk__scan_place{row_idx, tile_idx, first_idx, row_idx * gk__scan_row_distance(plan) + first_idx,
+                        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items};
 }
 
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
@@ -4427,8 +4435,8 @@ GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsig
   }
 }
 /* Copies elements between global and shared memory by Threads threads. Whatever the alignments, most go as the 16-byte
- * words of dest; but one by one if an array is not aligned and no word can hold whole elements. No word is read that has
- * other bytes in it than those of the elements, so that the first and the last ones go one by one, too. */
+ * words of dest; but one by one if no element begins where the first word does. No word is read that has other bytes in
+ * it than those of the elements, so that the first and the last ones go one by one, too. */
 template <class Config, unsigned Threads, class Item>
 GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count, unsigned thread) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
@@ -4440,7 +4448,7 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count
   const unsigned shift = static_cast<unsigned>((reinterpret_cast<uintptr_t>(from) + begin) % 16);
   if (shift > begin) begin += 16;
   const unsigned last = begin + (shift ? 32 - shift : 16); /* the end of the bytes that the first word needs */
-  if (bytes >= last && (16 % item_bytes == 0 || begin + shift == 0)) words = (bytes - last) / 16 + 1;
+  if (bytes >= last && begin % item_bytes == 0) words = (bytes - last) / 16 + 1;
   if (words == 0) begin = 0;
   gk__word16 *const dest_words = reinterpret_cast<gk__word16 *>(reinterpret_cast<char *>(dest) + begin);
   const gk__word16 *const from_words =
@@ -4474,64 +4482,55 @@ struct gk__scan_bulk_copies {
 #if GK__BULK
   unsigned long long *barrier; /* in shared memory: a phase of it ends when a tile has been loaded */
   unsigned parity;             /* of the phase: 0, 1, 0, 1 ... */
-  bool aligned_input, aligned_output;
 
   /* By all threads; then __syncthreads(). */
-  GK__D void init(unsigned long long *shared_barrier, const void *input, size_t input_row_bytes, const void *output,
-                  size_t output_row_bytes) {
+  GK__D void init(unsigned long long *shared_barrier) {
     barrier = shared_barrier;
     parity = 0;
-    aligned_input = (reinterpret_cast<uintptr_t>(input) | input_row_bytes) % 16 == 0;
-    aligned_output = (reinterpret_cast<uintptr_t>(output) | output_row_bytes) % 16 == 0;
     if (threadIdx.x != 0) return;
     gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
     gk__ptx_fence_mbarrier_init();
   }
+  /* Of the elements that begin at an address in global memory. */
+  template <class Item> static GK__D unsigned bytes_of(const Item *global, unsigned item_count) {
+    const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Item));
+    return reinterpret_cast<uintptr_t>(global) % 16 ? 0 : bytes / 16 * 16;
+  }
   /* By one thread. */
-  template <class Config, class Item>
-  GK__D void begin_load(Item *dest, const Item *input, size_t n, unsigned tile_idx) {
-    const size_t first_idx = tile_idx * static_cast<size_t>(Config::tile_items);
-    const size_t item_count = n - first_idx < Config::tile_items ? n - first_idx : Config::tile_items;
-    const unsigned bytes = static_cast<unsigned>(item_count * sizeof(Item) / 16 * 16);
+  template <class Item> GK__D void begin_load(Item *dest, const Item *from, unsigned item_count) {
+    const unsigned bytes = bytes_of(from, item_count);
     if (bytes == 0) return;
-    const void *const from = input + first_idx;
     gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
     gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
   }
   /* By all threads. */
-  template <class Item> GK__D unsigned wait_for_load(unsigned item_count) {
-    unsigned copied = 0;
-    if (aligned_input && item_count * sizeof(Item) >= 16) {
-      while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
-      parity ^= 1;
-      copied = item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
-    }
-    return copied;
+  template <class Item> GK__D unsigned wait_for_load(const Item *from, unsigned item_count) {
+    const unsigned bytes = bytes_of(from, item_count);
+    if (bytes == 0) return 0;
+    while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
+    parity ^= 1;
+    return bytes / static_cast<unsigned>(sizeof(Item));
   }
   /* By all threads of a warp, which have written the elements. Returns when they have been read. */
-  template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned first_idx, unsigned item_count) const {
-    unsigned copied = 0;
-    if (aligned_output && item_count * sizeof(Out) >= 16) {
-      gk__ptx_fence_proxy_async();
-      __syncwarp();
-      const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
-      if (gk_lane() == 0) {
-        gk__ptx_cp_async_bulk_store(dest + first_idx, gk__shared_address(from + first_idx), bytes);
-        gk__ptx_cp_async_bulk_commit_group();
-        gk__ptx_cp_async_bulk_wait_group_read_0();
-      }
-      copied = bytes / static_cast<unsigned>(sizeof(Out));
+  template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned item_count) const {
+    const unsigned bytes = bytes_of(dest, item_count);
+    if (bytes == 0) return 0;
+    gk__ptx_fence_proxy_async();
+    __syncwarp();
+    if (gk_lane() == 0) {
+      gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
+      gk__ptx_cp_async_bulk_commit_group();
+      gk__ptx_cp_async_bulk_wait_group_read_0();
     }
-    return copied;
+    return bytes / static_cast<unsigned>(sizeof(Out));
   }
   /* By each thread that wrote to shared memory which a later load overwrites; then __syncthreads(). */
   GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
 #else /* before sm_90 there are none */
-  static const bool aligned_input = false;
-  GK__D void init(unsigned long long *, const void *, size_t, const void *, size_t) {}
-  template <class Config, class Item> GK__D void begin_load(Item *, const Item *, size_t, unsigned) {}
-  template <class Item> GK__D unsigned wait_for_load(unsigned) { return 0; }
-  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned, unsigned) const { return 0; }
+  GK__D void init(unsigned long long *) {}
+  template <class Item> GK__D void begin_load(Item *, const Item *, unsigned) {}
+  template <class Item> GK__D unsigned wait_for_load(const Item *, unsigned) { return 0; }
+  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned) const { return 0; }
   GK__D void before_next_load() const {}
 #endif
 };
@@ -4636,26 +4635,23 @@ GK__D Acc gk__scan_fold(const Acc &running, Out *output, const Item *input, unsi
 
 /* By all threads: a tile's results go to global memory. Each warp stores its own, as soon as it has them. */
 template <class Config, class Out>
-GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, unsigned item_count,
-                          const gk__scan_bulk_copies &bulk) {
+GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_count, const gk__scan_bulk_copies &bulk) {
   const unsigned most = 32 * Config::items_per_thread, warp_offset = gk_warp() * most;
   const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0, warp_items = left < most ? left : most;
-  const unsigned copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
+  const unsigned copied = bulk.store(output + warp_offset, shared_out + warp_offset, warp_items);
   if (copied < warp_items) {
-    __syncwarp();
     const unsigned offset = warp_offset + copied;
-    gk__scan_copy_items<Config, 32>(output + first_idx + offset, shared_out + offset, warp_items - copied, gk_lane());
+    __syncwarp();
+    gk__scan_copy_items<Config, 32>(output + offset, shared_out + offset, warp_items - copied, gk_lane());
   }
 }
 
 /* By all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
 template <class Config, class Item, class Input>
-GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t first_idx, unsigned item_count,
-                                gk__scan_bulk_copies *bulk) {
-  const unsigned copied = bulk->template wait_for_load<Item>(item_count);
+GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, unsigned item_count, gk__scan_bulk_copies *bulk) {
+  const unsigned copied = bulk->wait_for_load(gk__memory_of(input), item_count);
   if (copied < item_count) {
-    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in + copied, input + first_idx + copied, item_count - copied,
-                                                  threadIdx.x);
+    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in + copied, input + copied, item_count - copied, threadIdx.x);
     __syncthreads();
   }
 }
@@ -4681,8 +4677,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  const size_t distance = gk__scan_row_distance(plan), tile_count = plan.tiles * gk__scan_rows(plan);
-  bulk.init(&barrier, gk__memory_of(input), distance * sizeof(Item), output, distance * sizeof(Out));
+  const size_t tile_count = plan.tiles * gk__scan_rows(plan);
+  bulk.init(&barrier);
   if (Config::small_n)
     gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
                                         Config::tile_items);
@@ -4698,20 +4694,17 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
         ticket = gk__next_ticket(state, last_ticket);
       else
         ticket.number = blockIdx.x;
-      const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
-      if (bulk.aligned_input && ticket.number < tile_count)
-        bulk.template begin_load<Config>(shared_in, gk__memory_of(input) + place.row_offset, n, place.tile_idx);
+      const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
+      if (ticket.number < tile_count) bulk.begin_load(shared_in, gk__memory_of(input + place.offset), place.item_count);
     }
     __syncthreads();
     if (ticket.number >= tile_count) break;
-    const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
-    const size_t tile_idx = place.tile_idx, first_idx = tile_idx * Config::tile_items;
-    const unsigned item_count =
-        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items;
+    const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
+    const unsigned item_count = place.item_count;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
-    const size_t i = init_type::index(init) + first_idx + thread_offset;
-    gk__scan_finish_load<Config>(shared_in, input + place.row_offset, first_idx, item_count, &bulk);
+    const size_t i = init_type::index(init) + place.first_idx + thread_offset;
+    gk__scan_finish_load<Config>(shared_in, input + place.offset, item_count, &bulk);
 
     const Acc thread_total =
         gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
@@ -4720,12 +4713,13 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       const gk__scan_slots<Acc> scan_slots = {slots + place.row_idx * plan.tiles,
                                               slots + tile_count + place.row_idx * plan.groups, ticket.tag};
       running = operation(
-          gk__tile_prefix<Config::window>(tile_idx, tile_total, init, operation, plan, scan_slots, partial), running);
+          gk__tile_prefix<Config::window>(place.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
+          running);
     } else {
       running = operation(init_type::value(init), running);
     }
     gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
-    gk__scan_store<Config>(output + place.row_offset, shared_out, first_idx, item_count, bulk);
+    gk__scan_store<Config>(output + place.offset, shared_out, item_count, bulk);
     if (several) {
       bulk.before_next_load();
       __syncthreads();
@@ -9960,8 +9954,11 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
   const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
-  const size_t rounded_per_sm = blocks_per_sm > resident ? gk_round_up(blocks_per_sm, resident) : blocks_per_sm,
-               rest = rounded_per_sm % resident;
+  /* Blocks do not end together, so that the next ones begin before a wave has ended. So half of the blocks that the last
+   * wave lacks count. */
+  const size_t rounded_per_sm =
+      blocks_per_sm > resident ? (blocks_per_sm + gk_round_up(blocks_per_sm, resident)) / 2 : blocks_per_sm;
+  const size_t rest = rounded_per_sm % resident;
   const size_t items = tile_facts.row_count * tile_facts.col_count;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
   unsigned long long clocks =

@@ -106,6 +106,59 @@ TEST(scans_of_f32) { check_scan_of<float, float>("f32", gk_sum<float>()); }
 TEST(scans_of_affine_maps) { check_scan_of<line, line>("affine maps", compose()); }
 TEST(scans_of_i8_in_i64) { check_scan_of<int8_t, int64_t>("i8 in i64", gk_sum<int64_t>()); }
 
+/* --- Elements that begin at a multiple of less than their size: 8 bytes at 4, so that no 16-byte word begins with one --*/
+
+struct couple {
+  float low, high;
+};
+struct add_couples {
+  __host__ __device__ couple identity() const { return couple{0, 0}; }
+  __host__ __device__ couple operator()(couple x, couple y) const { return couple{x.low + y.low, x.high + y.high}; }
+};
+struct has_high {
+  __device__ bool operator()(couple x) const { return x.high > 0; }
+};
+TEST(elements_aligned_to_half_their_size) {
+  const size_t most_couples = 30000, width = 100;
+  std::vector<float> host(2 * most_couples + 3), got(host.size());
+  for (size_t i = 0; i < host.size(); i++) host[i] = static_cast<float>(i % 7) - 2;
+  for (size_t shift : {0u, 1u, 2u, 3u}) {
+    const gk_array<float> x(host);
+    gk_array<float> y(host.size());
+    gk_array<size_t> kept(1);
+    const couple *const in = reinterpret_cast<const couple *>(x.data() + shift);
+    couple *const out = reinterpret_cast<couple *>(y.data() + (shift + 1) % 4);
+    const auto expect = [&](const char *what, size_t n, const std::vector<couple> &expected) {
+      y.copy_to(got);
+      size_t wrong = 0;
+      for (size_t i = 0; i < 2 * expected.size(); i++) {
+        const couple &pair = expected[i / 2];
+        wrong += !(got[(shift + 1) % 4 + i] - (i % 2 ? pair.high : pair.low) == 0);
+      }
+      if (wrong) test_fail(__FILE__, __LINE__, sentence("%s, n = %zu, shift %zu: %zu wrong", what, n, shift, wrong));
+    };
+    for (size_t n : {1u, 255u, 1024u, 4097u, 30000u}) {
+      std::vector<couple> each(n), before(n), selected, of_rows(n / width);
+      couple total = {0, 0};
+      for (size_t i = 0; i < n; i++) {
+        each[i] = couple{host[shift + 2 * i], host[shift + 2 * i + 1]};
+        before[i] = total;
+        total = add_couples()(total, each[i]);
+        if (each[i].high > 0) selected.push_back(each[i]);
+        if (i / width < of_rows.size()) of_rows[i / width] = add_couples()(of_rows[i / width], each[i]);
+      }
+      EXPECT_OK(gk_reduce(in, out, n, add_couples()));
+      expect("sum", n, {total});
+      EXPECT_OK(gk_scan_exclusive(in, out, n, add_couples()));
+      expect("scan", n, before);
+      EXPECT_OK(gk_select(in, out, kept, n, has_high()));
+      expect("selection", n, selected);
+      EXPECT_OK(gk_reduce_rows(in, out, n / width, width, 0, add_couples()));
+      expect("sums of rows", n, of_rows);
+    }
+  }
+}
+
 /* --- past 2^32 -----------------------------------------------------------------------------------------------------*/
 
 struct marks { /* places of ones among zeros */

@@ -546,8 +546,8 @@ template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_
   const fuzz_array<T> out(batch, n, c.below(3), true);
   const fuzz_array<size_t> count(batch, 1, 0, true);
   const fuzz_array<T> &target = in_place ? in : out;
-  T *const to = target.get();
   batch.calls.push_back([=, &c, &batch] {
+    T *const to = target.get();
     c.expect(!(flagged ? gk_select_flagged(in.get(), in_flags.get(), to, count.get(), n, batch.stream, scratch)
                        : gk_select(in.get(), to, count.get(), n, odd_bits(), batch.stream, scratch)),
              gk_error_detail());

@@ -46,7 +46,8 @@ static double seconds_since(std::chrono::steady_clock::time_point when) {
 static const struct {
   int mode;
   const char *name;
-} modes[] = {{BENCH_COLD, "cold"}, {BENCH_STREAM, "stream"}, {BENCH_HOT, "hot"}};
+} modes[] = {
+    {BENCH_COLD, "cold"}, {BENCH_STREAM, "stream"}, {BENCH_HOT, "hot"}, {BENCH_FIRST, "first"}, {BENCH_HOST, "host"}};
 
 static std::string row_name(const bench_contest &c, const char *mode) {
   return std::string(c.group) + " " + c.what + " " + c.type + " " + c.size + " " + mode;
@@ -263,8 +264,14 @@ static void run_mode(const bench_contest &c, int mode, const char *mode_name) {
     if (ceiling.fn) all.push_back({ceiling, {}, 0});
   std::vector<bench_contestant> everyone;
   for (const taking_part &one : all) everyone.push_back(one.who);
-  bench_keep_busy(everyone, c.warm_seconds);
-  take_turns(&all, mode == BENCH_STREAM, buffers);
+  if (c.sample) {
+    for (int turn = 0; turn < (bench.quick ? 5 : 21); turn++)
+      for (taking_part &one : all) one.us.push_back(c.sample(&one.who));
+    for (taking_part &one : all) one.median_us = median_of(one.us);
+  } else {
+    bench_keep_busy(everyone, c.warm_seconds);
+    take_turns(&all, mode == BENCH_STREAM, buffers);
+  }
   const taking_part &ours = all[0];
   const taking_part *const peer = fastest(all, 1, contestants);
   const taking_part *const ceiling = fastest(all, contestants, all.size());
@@ -280,6 +287,7 @@ static void run_mode(const bench_contest &c, int mode, const char *mode_name) {
   if (c.ceiling_us > 0) r.ceiling = "arithmetic", r.ceiling_us = c.ceiling_us;
   size_t wrong_ours = 0, wrong_peer = 0;
   if (c.wrong) wrong_ours = c.wrong(&ours.who, buffers - 1);
+  if (ours.median_us != ours.median_us) wrong_ours = 1;
   if (peer) {
     r.peer = peer->who.name, r.peer_us = peer->median_us;
     if (c.wrong) wrong_peer = c.wrong(&peer->who, buffers - 1);
@@ -482,6 +490,7 @@ static void run_parts() {
   bench_scan_integers();
   bench_calls();
   bench_epilogue();
+  bench_host();
   bench_matmul();
 }
 
@@ -552,6 +561,7 @@ int main(int argc, char **argv) {
   bool append = false;
   double plan_seconds = 60;
   for (int i = 1; i < argc; i++) {
+    if ((value = value_of(argv[i], "--first-call="))) return bench_first_call(value);
     if (!strcmp(argv[i], "--quick")) {
       bench.quick = 1;
     } else if (!strcmp(argv[i], "--one-of-each")) {

@@ -1,6 +1,6 @@
 /* The harness of the bench: contests between gpukit, a peer and the memory's ceiling, and the table of their results.
  *
- * A contest runs in three modes:
+ * A contest runs in one or more of these modes:
  *
  *   cold     calls back to back; inputs and outputs rotate over at least three times the L2
  *   stream   before each call an ordinary kernel (y += x over 2^21 floats, with nothing to do with the call), as in a
@@ -8,6 +8,8 @@
  *            contestant, and each turn's time of it is subtracted from the others': what is left is by how much a call
  *            makes the program longer
  *   hot      calls back to back on the same input and output
+ *   first    the first call of a process, with all that a process does then: wall-clock time (host.cu)
+ *   host     what a call costs the processor, until it returns: wall-clock time (host.cu)
  *
  * Contestants take turns in samples of about a millisecond (gk_bench_compare), since events resolve half a microsecond
  * and many calls are shorter than ten. Each has 11 of them, fewer where one call is longer, but at least 5. A figure is
@@ -40,7 +42,14 @@
 #define BENCH_CUB_SIZE size_t
 #endif
 
-enum bench_modes { BENCH_COLD = 1, BENCH_STREAM = 2, BENCH_HOT = 4, BENCH_ALL_MODES = 7 };
+enum bench_modes {
+  BENCH_COLD = 1,
+  BENCH_STREAM = 2,
+  BENCH_HOT = 4,
+  BENCH_ALL_MODES = 7,
+  BENCH_FIRST = 8, /* the contest brings its own samples */
+  BENCH_HOST = 16
+};
 
 struct bench_contestant {
   const char *name;
@@ -58,6 +67,8 @@ struct bench_contest {
   double bytes, flops;
   size_t rotate_bytes; /* what one call reads of the arrays that rotate, at distances as they lie in memory */
   size_t most_buffers; /* the memory's room for these */
+  /* Where the time is not the GPU's: the microseconds of a sample of one contestant. */
+  double (*sample)(const bench_contestant *who);
   double warm_seconds; /* the contestants run in turns for that long before the first sample */
   /* Runs one contestant with buffer i, and says how many of its results are wrong. */
   size_t (*wrong)(const bench_contestant *who, size_t i);
@@ -148,6 +159,9 @@ void bench_scan_floats();
 void bench_scan_integers();
 void bench_calls();
 void bench_epilogue();
+void bench_host();
+/* The process that a sample of a first call runs: prints its microseconds. Returns the exit status. */
+int bench_first_call(const char *what);
 void bench_matmul();
 int bench_cublas_version();
 

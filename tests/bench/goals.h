@@ -93,6 +93,11 @@ static const bench_goal goals[] = {
     {"matmul emulated fp32, from 4096^3", "matmul", "A B", "f32emulated", "hot", 4096.0 * 4096 * 4096, goal_all,
      GOAL_WORST | GOAL_CUBES, 1.9, 2.2},
     {"matmul with an epilogue, beside plain", "matmul", "epilogue/plain", "", "hot", 0, goal_all, GOAL_WORST, 0.97, 0},
+    {"first call, reduce, scan and matmul", "first call", "", "", "first", 0, goal_all, GOAL_WORST, 1.0, 0},
+    {"host's side of a call, one launch each", "host", "reduce", "f32", "host", 0, 1024, GOAL_WORST, 1.0, 0},
+    {"host's side of a call, matmul", "host", "matmul", "f32", "host", 0, goal_all, GOAL_WORST, 1.0, 0},
+    {"host's side of a call, the peer's two", "host", "reduce", "f32", "host", 1025, goal_all, GOAL_WORST, 1 / 0.7, 0},
+    {"host's side of a scan, the peer's two", "host", "scan", "f32", "host", 0, goal_all, GOAL_WORST, 1 / 0.7, 0},
     {"scan f32, from 2^24, of copying", "scan", "exclusive sum", "f32", "cold", 1 << 24, goal_all, GOAL_CEILING, 0,
      0.95},
 };
