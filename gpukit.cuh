@@ -4875,14 +4875,14 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
 /* --- Select ------------------------------------------------------------------------------------------------------*/
 
 /* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
- * elements of the tile. It loads them as vectors of 16 bytes, step by step: in a step, neighbouring lanes have
- * neighbouring vectors. So the kept elements of a lane's vector stand behind those of the earlier steps and of the lower
- * lanes in the same step. The kept elements of a tile are gathered in shared memory, where they have the alignment that
- * they will have in the output, and stored from there as 16-byte words.
+ * elements of the tile, which it loads as vectors of 16 bytes: in each step, neighbouring lanes load neighbouring
+ * vectors. So the kept elements of a vector stand behind those of earlier steps, and of lower lanes in its step. The
+ * kept elements of a tile are gathered in shared memory, with the alignment that they will have in the output, and
+ * stored from there as 16-byte words.
  *
- * Tiles begin at multiples of 16 bytes of memory. The first begins up to 15 bytes before the array (`lead` elements that
- * do not exist), so that any alignment is as good as any other. Elements of sizes that do not divide 16, and those of
- * computed inputs, are loaded one by one: as vectors of one element.
+ * Tiles begin at multiples of 16 bytes of memory. The first begins up to 15 bytes before the array, with `lead` items
+ * that do not exist, so that any alignment is as good as any other. Elements of sizes that do not divide 16, and those
+ * of computed inputs, are loaded one by one: as vectors of one element.
  *
  * A thread has so many bytes that enough loads are in flight, and that several blocks fit on an SM; for small n fewer,
  * so that there are more blocks. On an H200 80 bytes and six blocks are faster than 64, 96 and 128 with as many blocks
@@ -4899,8 +4899,7 @@ template <class Input, bool SmallN> struct gk__select_tile {
   static const unsigned vector_width = has_vectors ? 16 / item_bytes : 1;
   static const unsigned register_bytes = has_vectors || item_bytes > 4 ? item_bytes : 4; /* for an element */
   static const unsigned items_per_thread = gk__select_items(register_bytes, SmallN);
-  static const unsigned steps = items_per_thread / vector_width;
-  static const size_t tile_items = size_t(GK__SCAN_THREADS) * items_per_thread;
+  static const unsigned steps = items_per_thread / vector_width, tile_items = GK__SCAN_THREADS * items_per_thread;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static const unsigned blocks_per_sm = 4; /* six would spill registers */
 #else
@@ -4917,36 +4916,38 @@ template <class Flag> struct gk__keep_flagged {
   template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] != 0; }
 };
 
-/* Loads a thread's elements; first_idx: the index of the first. Returns bit j set for each element j that is kept. */
+/* Loads a thread's elements, and returns bit j set for each element j that is kept. first_idx: the index of the first,
+ * which wraps before the array, and is then past n. */
 template <class Tile, class Input, class Item, class Keep>
 GK__D unsigned long long gk__select_load(Item (&item)[Tile::steps][Tile::vector_width], const Input &input,
                                          size_t first_idx, size_t n, bool is_full, const Keep &keep) {
-  const unsigned width = Tile::vector_width;
+  const unsigned vector_width = Tile::vector_width;
   unsigned long long kept = 0;
   if (is_full) {
     GK__UNROLL
     for (unsigned v = 0; v < Tile::steps; v++)
-      gk__load_row_items(item[v], input + (first_idx + 32 * width * v), 0, width, Tile::has_vectors);
+      gk__load_row_items(item[v], input + (first_idx + 32 * vector_width * v), 0, vector_width, Tile::has_vectors);
   }
   GK__UNROLL
   for (unsigned j = 0; j < Tile::items_per_thread; j++) {
-    const size_t i = first_idx + 32 * (j / width * width) + j % width; /* wraps before the array, and is then past n */
-    if (!is_full && i < n) item[j / width][j % width] = input[i];
-    if ((is_full || i < n) && keep(item[j / width][j % width], i)) kept |= 1ull << j;
+    const size_t i = first_idx + j % vector_width + 32 * (j - j % vector_width);
+    if (!is_full && i < n) item[j / vector_width][j % vector_width] = input[i];
+    if ((is_full || i < n) && keep(item[j / vector_width][j % vector_width], i)) kept |= 1ull << j;
   }
   return kept;
 }
 /* By all lanes of a warp: how many elements it keeps, and in `before` how many before each of the lane's vectors, in 16
  * bits: one scan by the warp serves two vectors. */
 template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, unsigned long long kept) {
-  const unsigned width = Tile::vector_width, mask = (1u << width) - 1;
+  const unsigned vector_width = Tile::vector_width, one_vector = (1u << vector_width) - 1;
   unsigned warp_kept = 0;
   GK__UNROLL
   for (unsigned v = 0; v < Tile::steps; v += 2) {
-    const unsigned bits = static_cast<unsigned>(kept >> v * width);
-    const unsigned count = static_cast<unsigned>(__popc(bits & mask) + (__popc(bits >> width & mask) << 16));
-    const unsigned inclusive = gk_warp_scan_inclusive(count, gk_sum<unsigned>()), total = gk_shuffle(inclusive, 31);
-    before[v / 2] = inclusive - count + warp_kept * 0x10001u + (total << 16);
+    const unsigned bits = static_cast<unsigned>(kept >> v * vector_width), next_bits = bits >> vector_width;
+    const unsigned lane_kept =
+        static_cast<unsigned>(__popc(bits & one_vector) + (__popc(next_bits & one_vector) << 16));
+    const unsigned inclusive = gk_warp_scan_inclusive(lane_kept, gk_sum<unsigned>()), total = gk_shuffle(inclusive, 31);
+    before[v / 2] = inclusive - lane_kept + warp_kept * 0x10001u + (total << 16);
     warp_kept += (total & 0xffff) + (total >> 16);
   }
   return warp_kept;
@@ -4969,24 +4970,21 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
     gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep,
                       gk__scan_plan plan, gk__state *state, gk__slot<size_t> *slots) {
   typedef typename Tile::Item Item;
-  const unsigned width = Tile::vector_width, out_width = std::is_same<Item, Out>::value ? width : 1;
+  const unsigned vector_width = Tile::vector_width, out_width = std::is_same<Item, Out>::value ? vector_width : 1;
   GK__SHARED(Item, kept_items, Tile::tile_items + out_width - 1);
   __shared__ gk__ticket ticket;
   __shared__ unsigned warp_total[GK__SCAN_WARPS];
   __shared__ size_t partial[GK__SCAN_WARPS + 1];
   static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
-  gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * Tile::tile_items, Tile::tile_items);
+  gk__prefetch_tile<GK__SCAN_THREADS>(input, n, size_t(blockIdx.x) * Tile::tile_items, Tile::tile_items);
   gk__wait_for_earlier_work();
-  if (threadIdx.x == 0) {
-    ticket.number = 0;
-    if (plan.tiles > 1) ticket = gk__next_ticket(state, plan.tiles - 1);
-  }
+  if (threadIdx.x == 0) ticket = plan.tiles > 1 ? gk__next_ticket(state, plan.tiles - 1) : gk__ticket();
   __syncthreads();
-  const size_t tile_idx = ticket.number, tile_end = (tile_idx + 1) * Tile::tile_items; /* of n + lead */
-  const unsigned thread_offset = gk_warp() * 32 * Tile::items_per_thread + gk_lane() * width;
-  const size_t first_idx = tile_idx * Tile::tile_items + thread_offset - lead;
-  const bool is_full = tile_end <= n + lead && (tile_idx > 0 || lead == 0);
-  Item item[Tile::steps][width];
+  const size_t tile_idx = ticket.number, tile_begin = tile_idx * Tile::tile_items; /* of lead + n */
+  const unsigned thread_offset = gk_warp() * 32 * Tile::items_per_thread + gk_lane() * vector_width;
+  const size_t first_idx = tile_begin + thread_offset - lead;
+  const bool is_full = tile_begin + Tile::tile_items <= lead + n && (tile_idx > 0 || lead == 0);
+  Item item[Tile::steps][vector_width];
   unsigned before[(Tile::steps + 1) / 2], tile_kept = 0;
   const unsigned long long kept = gk__select_load<Tile>(item, input, first_idx, n, is_full, keep);
   const unsigned warp_kept = gk__select_rank<Tile>(before, kept);
@@ -5003,8 +5001,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   for (unsigned v = 0; v < Tile::steps; v++) {
     Item *dest = kept_items + (shift + warp_prefix + (before[v / 2] >> 16 * (v % 2) & 0xffff));
     GK__UNROLL
-    for (unsigned j = 0; j < width; j++)
-      if (kept >> (v * width + j) & 1) *dest++ = item[v][j];
+    for (unsigned j = 0; j < vector_width; j++)
+      if (kept >> (v * vector_width + j) & 1) *dest++ = item[v][j];
   }
   __syncthreads();
   gk__select_store<out_width>(output + prefix - shift, kept_items, shift, shift + tile_kept);

@@ -139,18 +139,21 @@ TEST(indices_of_repeats) {
 template <class T> struct converted {
   __device__ T operator()(size_t) const { return T(); }
 };
-template <class T> static void check_scratch_bytes() {
+template <class T, class Input> static void check_scratch_bytes_for(const Input &input, size_t n) {
   gk_scratch empty = gk_scratch();
   gk_array<T> output(1);
   gk_array<size_t> count(1);
+  size_t needed = static_cast<size_t>(-1);
+  EXPECT_EQ(gk_select(input, output, count, n, below{1}, 0, &empty), cudaErrorInvalidValue);
+  EXPECT_EQ(sscanf(gk_error_detail(), "gk_select: the scratch has 0 bytes, but %zu are needed", &needed), 1);
+  EXPECT(needed <= gk_scan_scratch_bytes(n, sizeof(T) < 8 ? 8 : sizeof(T)));
+}
+template <class T> static void check_scratch_bytes() {
+  const gk_array<T> x(2);
   for (size_t n = 100000; n < static_cast<size_t>(1) << 34; n = n * 5 / 4)
-    for (size_t multiple : {1, 2560, 1000}) {
-      const size_t promised = gk_scan_scratch_bytes(n / multiple * multiple, sizeof(T) < 8 ? 8 : sizeof(T));
-      size_t needed = static_cast<size_t>(-1);
-      EXPECT_EQ(gk_select(gk_computed<T>(converted<T>()), output, count, n / multiple * multiple, below{1}, 0, &empty),
-                cudaErrorInvalidValue);
-      EXPECT_EQ(sscanf(gk_error_detail(), "gk_select: the scratch has 0 bytes, but %zu are needed", &needed), 1);
-      EXPECT(needed <= promised);
+    for (size_t multiple : {1, 2560}) {
+      check_scratch_bytes_for<T>(gk_computed<T>(converted<T>()), n / multiple * multiple);
+      check_scratch_bytes_for<T>(x.data() + 1, n / multiple * multiple); /* which is refused before it is read */
     }
 }
 TEST(scratch_bytes) {
