@@ -4330,7 +4330,7 @@ struct gk__scan_config {
   static const bool small_n = ItemsPerThread == gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
   /* Groups in the look-back's window, each of which takes a warp. With much data, to read their totals costs as much as
    * some of the data. */
-  static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 4;
+  static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
   /* For __launch_bounds__: so many that loads are always in flight. An SM of sm_75 has room for four. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static const unsigned blocks_per_sm = 4;
@@ -4679,9 +4679,10 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
   const size_t tile_count = plan.tiles * gk__scan_rows(plan);
   bulk.init(&barrier);
-  if (Config::small_n)
-    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
-                                        Config::tile_items);
+  /* Most blocks get the ticket of their number, and the load of that tile need not wait for it. */
+  const gk__scan_place expected = gk__scan_place_of<Config>(plan, blockIdx.x, n);
+  gk__prefetch_tile<GK__SCAN_THREADS>(input, expected.offset + expected.item_count, expected.offset,
+                                      expected.item_count);
   if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();

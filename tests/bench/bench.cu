@@ -258,7 +258,7 @@ static void run_mode(const bench_contest &c, int mode, const char *mode_name) {
   /* gpukit, then its peers, then the ceilings */
   std::vector<taking_part> all(1, {c.ours, {}, 0});
   for (const bench_contestant &peer : c.peers)
-    if (peer.fn) all.push_back({peer, {}, 0});
+    if (peer.name) all.push_back({peer, {}, 0});
   const size_t contestants = all.size();
   for (const bench_contestant &ceiling : c.ceilings)
     if (ceiling.fn) all.push_back({ceiling, {}, 0});

@@ -52,8 +52,8 @@ enum bench_modes {
 };
 
 struct bench_contestant {
-  const char *name;
-  gk_bench_fn fn; /* NULL: nobody */
+  const char *name; /* NULL: none */
+  gk_bench_fn fn;
   void *user;
 };
 
