@@ -4325,11 +4325,14 @@ enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_
 template <class Item, class Out> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
   return sizeof(Item) == sizeof(Out) ? sizeof(Item) : sizeof(Item) + sizeof(Out);
 }
+constexpr __host__ __device__ unsigned gk__scan_items(size_t bytes, size_t item_bytes) {
+  return item_bytes < bytes ? static_cast<unsigned>(bytes / item_bytes) : 1;
+}
 constexpr __host__ __device__ unsigned gk__scan_items_for_large_n(size_t item_bytes) {
-  return item_bytes < 176 ? static_cast<unsigned>(176 / item_bytes) : 1;
+  return gk__scan_items(176, item_bytes);
 }
 constexpr __host__ __device__ unsigned gk__scan_items_for_small_n(size_t item_bytes) {
-  return item_bytes < 48 ? static_cast<unsigned>(48 / item_bytes) : 1;
+  return gk__scan_items(48, item_bytes);
 }
 #define GK__SCAN_SMALL_N (size_t(1) << 21)
 
@@ -4428,14 +4431,10 @@ struct gk__scan_config {
 
 /* --- Prefixes ----------------------------------------------------------------------------------------------------*/
 
-/* By all threads of a block: the exclusive prefix of the thread in its tile, and the tile's total. Every thread folds
- * the totals of the warps by itself, which takes less time than a scan by one warp and a second barrier. */
+/* The exclusive prefix of a warp in its tile, and the tile's total. Every thread folds the totals of the warps by
+ * itself, which takes less time than a scan by one warp and a second barrier. */
 template <class Acc, class Operator>
-GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
-  const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
-  if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
-  const Acc prefix_in_warp = gk__previous_lane(inclusive);
-  __syncthreads();
+GK__D Acc gk__scan_warps(const Acc *warp_total, const Operator &operation, Acc *tile_total) {
   Acc total = warp_total[0], warp_prefix = operation.identity();
   GK__UNROLL
   for (unsigned w = 1; w < GK__SCAN_WARPS; w++) {
@@ -4443,6 +4442,16 @@ GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *war
     total = operation(total, warp_total[w]);
   }
   *tile_total = total;
+  return warp_prefix;
+}
+/* By all threads of a block: the exclusive prefix of the thread in its tile, and the tile's total. */
+template <class Acc, class Operator>
+GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
+  const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
+  if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
+  const Acc prefix_in_warp = gk__previous_lane(inclusive);
+  __syncthreads();
+  const Acc warp_prefix = gk__scan_warps(warp_total, operation, tile_total);
   return gk_lane() ? operation(warp_prefix, prefix_in_warp) : warp_prefix;
 }
 
@@ -4957,16 +4966,37 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
 /* --- Select ------------------------------------------------------------------------------------------------------*/
 
 /* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
- * elements, of which neighbouring lanes load neighbours, and ballots number the kept ones in their order. So any
- * alignment is as good as any other. The kept elements of a tile are gathered in shared memory, and stored from there
- * as one contiguous array.
+ * elements of the tile, which it loads as vectors of 16 bytes: in each step, neighbouring lanes load neighbouring
+ * vectors. So the kept elements of a vector stand behind those of earlier steps, and of lower lanes in its step. The
+ * kept elements of a tile are gathered in shared memory, with the alignment that they will have in the output, and
+ * stored from there as 16-byte words.
  *
- * Elements of a thread for large n: so many that enough loads are in flight, and that tile and registers leave room for
- * four blocks on an SM; for small n a third of them, so that there are more blocks. */
+ * Tiles begin at multiples of 16 bytes of memory. The first begins up to 15 bytes before the array, with `lead` items
+ * that do not exist, so that any alignment is as good as any other. Elements of sizes that do not divide 16, and those
+ * of computed inputs, are loaded one by one: as vectors of one element.
+ *
+ * A thread has so many bytes that enough loads are in flight, and that several blocks fit on an SM; for small n fewer,
+ * so that there are more blocks. On an H200 80 bytes and six blocks are faster than 64, 96 and 128 with as many blocks
+ * as fit. Single bytes need more registers for their positions than others. */
+#define GK__SELECT_SMALL_BYTES (size_t(1) << 23)
 constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool small_n) {
-  return static_cast<unsigned>((item_bytes < 6 ? 24 : (item_bytes < 128 ? 128 / item_bytes : 1)) /
-                               (small_n && item_bytes < 43 ? 3 : 1));
+  return gk__scan_items(small_n ? 32 : (item_bytes > 1 ? 80 : 64), item_bytes);
 }
+template <class Input, bool SmallN> struct gk__select_tile {
+  typedef typename gk__source<Input>::item_type Item;
+  static const unsigned item_bytes = sizeof(Item);
+  static const bool has_vectors =
+      gk__source<Input>::is_array && 16 % item_bytes == 0 && std::alignment_of<Item>::value == item_bytes;
+  static const unsigned vector_width = has_vectors ? 16 / item_bytes : 1;
+  static const unsigned register_bytes = has_vectors || item_bytes > 4 ? item_bytes : 4; /* for an element */
+  static const unsigned items_per_thread = gk__select_items(register_bytes, SmallN);
+  static const unsigned steps = items_per_thread / vector_width, tile_items = GK__SCAN_THREADS * items_per_thread;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static const unsigned blocks_per_sm = 4; /* six would spill registers */
+#else
+  static const unsigned blocks_per_sm = has_vectors ? 6 : 4;
+#endif
+};
 /* Whether to keep an element: a predicate of it, or its flag. */
 template <class Predicate> struct gk__keep_if {
   Predicate predicate;
@@ -4974,83 +5004,123 @@ template <class Predicate> struct gk__keep_if {
 };
 template <class Flag> struct gk__keep_flagged {
   const Flag *item_flags;
-  template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] ? true : false; }
+  template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] != 0; }
 };
-template <unsigned ItemsPerThread, class Input, class Out, class Count, class Keep>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, 4)
-    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, Keep keep, gk__scan_plan plan,
-                      gk__state *state, gk__slot<unsigned long long> *slots) {
-  typedef typename gk__source<Input>::item_type Item;
-  typedef unsigned long long Total;
-  const unsigned tile_items = GK__SCAN_THREADS * ItemsPerThread, all_lanes = 0xffffffffu;
-  const unsigned window = ItemsPerThread == gk__select_items(sizeof(Item), true) ? GK__SCAN_WARPS - 1 : 4;
-  GK__SHARED(Item, kept_items, tile_items);
+
+/* Loads a thread's elements, and returns bit j set for each element j that is kept. first_idx: the index of the first,
+ * which wraps before the array, and is then past n. */
+template <class Tile, class Input, class Item, class Keep>
+GK__D unsigned long long gk__select_load(Item (&item)[Tile::steps][Tile::vector_width], const Input &input,
+                                         size_t first_idx, size_t n, bool is_full, const Keep &keep) {
+  const unsigned vector_width = Tile::vector_width;
+  unsigned long long kept = 0;
+  if (is_full) {
+    GK__UNROLL
+    for (unsigned v = 0; v < Tile::steps; v++)
+      gk__load_row_items(item[v], input + (first_idx + 32 * vector_width * v), 0, vector_width, Tile::has_vectors);
+  }
+  GK__UNROLL
+  for (unsigned j = 0; j < Tile::items_per_thread; j++) {
+    const size_t i = first_idx + j % vector_width + 32 * (j - j % vector_width);
+    if (!is_full && i < n) item[j / vector_width][j % vector_width] = input[i];
+    if ((is_full || i < n) && keep(item[j / vector_width][j % vector_width], i)) kept |= 1ull << j;
+  }
+  return kept;
+}
+/* By all lanes of a warp: how many elements it keeps, and in `before` how many before each of the lane's vectors, in 16
+ * bits: one scan by the warp serves two vectors. */
+template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, unsigned long long kept) {
+  const unsigned vector_width = Tile::vector_width, one_vector = (1u << vector_width) - 1;
+  unsigned warp_kept = 0;
+  GK__UNROLL
+  for (unsigned v = 0; v < Tile::steps; v += 2) {
+    const unsigned bits = static_cast<unsigned>(kept >> v * vector_width), next_bits = bits >> vector_width;
+    const unsigned lane_kept =
+        static_cast<unsigned>(__popc(bits & one_vector) + (__popc(next_bits & one_vector) << 16));
+    const unsigned inclusive = gk_warp_scan_inclusive(lane_kept, gk_sum<unsigned>()), total = gk_shuffle(inclusive, 31);
+    before[v / 2] = inclusive - lane_kept + warp_kept * 0x10001u + (total << 16);
+    warp_kept += (total & 0xffff) + (total >> 16);
+  }
+  return warp_kept;
+}
+/* By all threads: stores the elements begin ... end - 1. Width > 1: by words, for which both arrays are aligned, and
+ * one by one before and behind these. */
+template <unsigned Width, class Out, class Item>
+GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin, unsigned end) {
+  const unsigned word_begin = (begin + Width - 1) / Width, word_end = end / Width;
+  const unsigned words = Width > 1 && word_begin < word_end ? word_end - word_begin : 0;
+  for (unsigned w = word_begin + threadIdx.x; w < word_begin + words; w += GK__SCAN_THREADS)
+    reinterpret_cast<gk__word16 *>(output)[w] = reinterpret_cast<const gk__word16 *>(kept_items)[w];
+  for (unsigned left = begin + threadIdx.x; left < end - words * Width; left += GK__SCAN_THREADS) {
+    const unsigned i = left < word_begin * Width ? left : left + words * Width;
+    output[i] = gk__convert<Out, Item>::from(kept_items[i]);
+  }
+}
+template <class Tile, class Input, class Out, class Count, class Keep>
+__global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
+    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep,
+                      gk__scan_plan plan, gk__state *state, gk__slot<size_t> *slots) {
+  typedef typename Tile::Item Item;
+  const unsigned vector_width = Tile::vector_width, out_width = std::is_same<Item, Out>::value ? vector_width : 1;
+  GK__SHARED(Item, kept_items, Tile::tile_items + out_width - 1);
   __shared__ gk__ticket ticket;
   __shared__ unsigned warp_total[GK__SCAN_WARPS];
-  __shared__ Total partial[GK__SCAN_WARPS + 1];
+  __shared__ size_t partial[GK__SCAN_WARPS + 1];
   static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
+  gk__prefetch_tile<GK__SCAN_THREADS>(input, n, size_t(blockIdx.x) * Tile::tile_items, Tile::tile_items);
   gk__wait_for_earlier_work();
-  if (threadIdx.x == 0) {
-    ticket.number = 0;
-    if (plan.tiles > 1) ticket = gk__next_ticket(state, plan.tiles - 1);
-  }
+  if (threadIdx.x == 0) ticket = plan.tiles > 1 ? gk__next_ticket(state, plan.tiles - 1) : gk__ticket();
   __syncthreads();
-  const size_t tile_idx = ticket.number;
-  const size_t first_idx = tile_idx * tile_items + gk_warp() * (32 * ItemsPerThread) + gk_lane();
-  const size_t left = n > first_idx ? n - first_idx : 0; /* of the array, from the lane's first element on */
-  Item item[ItemsPerThread];
-  unsigned kept = 0, warp_kept = 0, place = 0, tile_kept = 0; /* bit j of kept: whether item[j] is */
-  GK__UNROLL
-  for (unsigned j = 0; j < ItemsPerThread; j++)
-    if (32 * j < left) item[j] = input[first_idx + 32 * j];
-  GK__UNROLL
-  for (unsigned j = 0; j < ItemsPerThread; j++) {
-    const bool is_kept = 32 * j < left && keep(item[j], first_idx + 32 * j);
-    kept |= (is_kept ? 1u : 0u) << j;
-    warp_kept += static_cast<unsigned>(__popc(__ballot_sync(all_lanes, is_kept)));
-  }
+  const size_t tile_idx = ticket.number, tile_begin = tile_idx * Tile::tile_items; /* of lead + n */
+  const unsigned thread_offset = gk_warp() * 32 * Tile::items_per_thread + gk_lane() * vector_width;
+  const size_t first_idx = tile_begin + thread_offset - lead;
+  const bool is_full = tile_begin + Tile::tile_items <= lead + n && (tile_idx > 0 || lead == 0);
+  Item item[Tile::steps][vector_width];
+  unsigned before[(Tile::steps + 1) / 2], tile_kept = 0;
+  const unsigned long long kept = gk__select_load<Tile>(item, input, first_idx, n, is_full, keep);
+  const unsigned warp_kept = gk__select_rank<Tile>(before, kept);
   if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
   __syncthreads();
-  GK__UNROLL
-  for (unsigned w = 0; w < GK__SCAN_WARPS; w++) {
-    if (w == gk_warp()) place = tile_kept;
-    tile_kept += warp_total[w];
-  }
-  GK__UNROLL
-  for (unsigned j = 0; j < ItemsPerThread; j++) {
-    const unsigned is_kept = kept >> j & 1, lanes = __ballot_sync(all_lanes, is_kept != 0);
-    if (is_kept) kept_items[place + static_cast<unsigned>(__popc(lanes & ((1u << gk_lane()) - 1)))] = item[j];
-    place += static_cast<unsigned>(__popc(lanes));
-  }
-  Total prefix = 0;
-  const gk__scan_slots<Total> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+  const unsigned warp_prefix = gk__scan_warps(warp_total, gk_sum<unsigned>(), &tile_kept);
+  const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+  size_t prefix = 0;
   if (plan.tiles > 1)
-    prefix = gk__tile_prefix<window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots, partial);
-  else
-    __syncthreads();
-  for (unsigned i = threadIdx.x; i < tile_kept; i += GK__SCAN_THREADS)
-    output[prefix + i] = gk__convert<Out, Item>::from(kept_items[i]);
+    prefix = gk__tile_prefix<GK__SCAN_WARPS - 1>(tile_idx, size_t(tile_kept), prefix, gk_sum<size_t>(), plan,
+                                                 scan_slots, partial);
+  const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(output + prefix) / sizeof(Out)) % out_width;
+  GK__UNROLL
+  for (unsigned v = 0; v < Tile::steps; v++) {
+    Item *dest = kept_items + (shift + warp_prefix + (before[v / 2] >> 16 * (v % 2) & 0xffff));
+    GK__UNROLL
+    for (unsigned j = 0; j < vector_width; j++)
+      if (kept >> (v * vector_width + j) & 1) *dest++ = item[v][j];
+  }
+  __syncthreads();
+  gk__select_store<out_width>(output + prefix - shift, kept_items, shift, shift + tile_kept);
   if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
   if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 template <class Input, class Out, class Count, class Keep>
 cudaError_t gk__select(const char *call, const Input &input, Out *output, Count *kept_count, size_t n, const Keep &keep,
                        cudaStream_t stream, const gk_scratch *scratch) {
-  const size_t item_bytes = sizeof(typename gk__source<Input>::item_type);
-  const unsigned items_for_large_n = gk__select_items(item_bytes, false);
-  const unsigned items_for_small_n = gk__select_items(item_bytes, true);
-  const bool small_n = n <= GK__SCAN_SMALL_N;
+  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__select_tile<Input, false> tile_for_large_n;
+  typedef gk__select_tile<Input, true> tile_for_small_n;
+  const bool small_n = n <= GK__SELECT_SMALL_BYTES / tile_for_small_n::register_bytes;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(gk__memory_of(input));
+  const unsigned lead = static_cast<unsigned>(address / sizeof(Item) % tile_for_small_n::vector_width);
+  const size_t extent = n + lead < n ? n : n + lead;
   GK_TRY(gk__check_arrays(call, input, output, n, n));
   GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
-  const gk__scan_plan plan = gk__plan_scan_of(n ? n : 1, small_n ? items_for_small_n : items_for_large_n);
+  const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
+                                                                           : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts", call, n);
-  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<items_for_small_n, Input, Out, Count, Keep>)
-                              : GK__KERNEL(gk__select_kernel<items_for_large_n, Input, Out, Count, Keep>);
-  return gk__launch_with_slots<unsigned long long>(
-      call, kernel, plan, GK__REDUCE_THREADS,
-      plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream, scratch, input, output,
-      kept_count, n, keep);
+  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Input, Out, Count, Keep>)
+                              : GK__KERNEL(gk__select_kernel<tile_for_large_n, Input, Out, Count, Keep>);
+  const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
+  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, bytes, stream, scratch, input, output,
+                                       kept_count, n, lead, keep);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
@@ -9335,8 +9405,8 @@ GK__D unsigned gk__tf32_quad_column(const typename Shape::params &p, const gk__w
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   return (columns.col_idx + quad * 8 + threadIdx.x % 4 * 2) * p.matrices() + columns.matrix_idx;
 }
-/* The epilogue of Quads neighbouring quads, but for what gk__tf32_store does: alpha, and the functor if the whole tile is
- * in bounds and beta is 0. It comes before all stores, which loads of the functor would have to wait for. */
+/* The epilogue of Quads neighbouring quads, but for what gk__tf32_store does: alpha, and the functor if the whole tile
+ * is in bounds and beta is 0. It comes before all stores, which loads of the functor would have to wait for. */
 template <unsigned Quads, class Shape, class Func>
 GK__D void gk__tf32_finish_quads(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
                                  unsigned first_quad, bool inside, float *d) {
@@ -9973,8 +10043,8 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
   const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
-  /* Blocks do not end together, so that the next ones begin before a wave has ended. So half of the blocks that the last
-   * wave lacks count. */
+  /* Blocks do not end together, so that the next ones begin before a wave has ended. So half of the blocks that the
+   * last wave lacks count. */
   const size_t rounded_per_sm =
       blocks_per_sm > resident ? (blocks_per_sm + gk_round_up(blocks_per_sm, resident)) / 2 : blocks_per_sm;
   const size_t rest = rounded_per_sm % resident;
@@ -13041,8 +13111,11 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
   /* Scans of up to GK__SCAN_SMALL_N elements have smaller tiles, so one of these may need more slots than one of n. */
   const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
-  return gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
-                    gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
+  const size_t scan_bytes = gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
+                                       gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
+  /* gk_select has other tiles for large n, of which the first may begin before the array: for 8 bytes, by one item. */
+  const gk__scan_plan select_plan = gk__plan_scan_of(n > few ? n + 1 : n, gk__select_items(item_bytes, false));
+  return gk__larger(scan_bytes, gk__scan_bytes(select_plan, sizeof(gk__word16)));
 }
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes) {
   const size_t scan_bytes = gk_scan_scratch_bytes(col_count, item_bytes);

@@ -14,8 +14,17 @@ template <> triple element<triple>(size_t i) {
   return triple{static_cast<float>(uniform(70, i, 0, 99)), 0.5f, static_cast<int>(i)};
 }
 
+template <> uchar3 element<uchar3>(size_t i) {
+  return make_uchar3(static_cast<unsigned char>(i), static_cast<unsigned char>(uniform(70, i, 0, 99)), 7);
+}
+template <> float4 element<float4>(size_t i) {
+  return make_float4(static_cast<float>(uniform(70, i, 0, 99)), 0.5f, static_cast<float>(i), 1);
+}
+
 template <class T> static __host__ __device__ float number(const T &x) { return static_cast<float>(x); }
 static __host__ __device__ float number(const triple &x) { return x.x; }
+static __host__ __device__ float number(const uchar3 &x) { return static_cast<float>(x.y); }
+static __host__ __device__ float number(const float4 &x) { return x.x; }
 static __host__ __device__ float number(const __half &x) { return __half2float(x); }
 
 struct below {
@@ -28,7 +37,8 @@ static const size_t sizes[] = {0, 1, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049
 
 template <class T, class Count>
 static void check(size_t n, float limit, size_t offset, const gk_scratch *scratch, const char *name) {
-  std::vector<T> host(n + offset), expected, got(n);
+  const size_t out_offset = (n + offset) % 4; /* before the output, where nothing is written */
+  std::vector<T> host(n + offset), expected, got(n + out_offset);
   std::vector<unsigned char> host_flags(n);
   for (size_t i = 0; i < n; i++) {
     host[i + offset] = element<T>(i);
@@ -37,18 +47,18 @@ static void check(size_t n, float limit, size_t offset, const gk_scratch *scratc
   }
   const gk_array<T> x(host);
   const gk_array<unsigned char> flags(host_flags);
-  gk_array<T> output(n);
+  gk_array<T> output(n + out_offset);
   gk_array<Count> count(1);
   for (int flagged = 0; flagged < 2; flagged++) {
     output.clear();
     if (flagged)
-      EXPECT_OK(gk_select_flagged(x.data() + offset, flags, output, count, n, 0, scratch));
+      EXPECT_OK(gk_select_flagged(x.data() + offset, flags, output.data() + out_offset, count, n, 0, scratch));
     else
-      EXPECT_OK(gk_select(x.data() + offset, output, count, n, below{limit}, 0, scratch));
+      EXPECT_OK(gk_select(x.data() + offset, output.data() + out_offset, count, n, below{limit}, 0, scratch));
     EXPECT_EQ(static_cast<size_t>(count.get(0)), expected.size());
     output.copy_to(got);
-    std::vector<T> all(n); /* nothing is written behind the kept elements */
-    std::copy(expected.begin(), expected.end(), all.begin());
+    std::vector<T> all(n + out_offset); /* nothing is written behind the kept elements */
+    std::copy(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(out_offset));
     EXPECT_SAME(got, all, "%s, n = %zu, below %g, flagged %d", name, n, static_cast<double>(limit), flagged);
   }
   gk_array<T> in_place(host);
@@ -74,6 +84,8 @@ TEST(every_type_and_size) {
   check_type<__half, size_t>(&scratch, "halves");
   check_type<double, long long>(&scratch, "doubles");
   check_type<triple, size_t>(&scratch, "structs");
+  check_type<uchar3, size_t>(&scratch, "structs of three bytes");
+  check_type<float4, size_t>(NULL, "structs of sixteen bytes");
   /* Scans and selects share the slots of a scratch, one after the other. */
   const std::vector<float> ones(100000, 1.0f);
   const gk_array<float> x(ones);
@@ -84,8 +96,19 @@ TEST(every_type_and_size) {
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
 
-/* From this size on a thread has more elements. */
-TEST(large) { check<float, size_t>(2100007, 50, 1, NULL, "large"); }
+/* From these sizes on a thread has more elements. */
+template <class T> static void check_large(size_t n, const char *name) {
+  gk_scratch scratch = gk_scratch();
+  EXPECT_OK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(n, sizeof(T) < 8 ? 8 : sizeof(T)), 0));
+  check<T, size_t>(n, 50, 1, &scratch, name);
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+}
+TEST(large) {
+  check_large<float>(2100007, "many floats");
+  check_large<double>(1050007, "many doubles");
+  check_large<short>(4200007, "many shorts");
+  check_large<unsigned char>(8400007, "many bytes");
+}
 
 struct index_itself {
   __device__ size_t operator()(size_t i) const { return i; }
@@ -110,6 +133,35 @@ TEST(indices_of_repeats) {
   indices.copy_to(got);
   got.resize(expected.size());
   EXPECT_SAME(got, expected, "indices");
+}
+
+/* The bytes of a scratch that are promised are as many as a call asks for. */
+template <class T> struct converted {
+  __device__ T operator()(size_t) const { return T(); }
+};
+template <class T, class Input> static void check_scratch_bytes_for(const Input &input, size_t n) {
+  gk_scratch empty = gk_scratch();
+  gk_array<T> output(1);
+  gk_array<size_t> count(1);
+  size_t needed = static_cast<size_t>(-1);
+  EXPECT_EQ(gk_select(input, output, count, n, below{1}, 0, &empty), cudaErrorInvalidValue);
+  EXPECT_EQ(sscanf(gk_error_detail(), "gk_select: the scratch has 0 bytes, but %zu are needed", &needed), 1);
+  EXPECT(needed <= gk_scan_scratch_bytes(n, sizeof(T) < 8 ? 8 : sizeof(T)));
+}
+template <class T> static void check_scratch_bytes() {
+  const gk_array<T> x(2);
+  for (size_t n = 100000; n < static_cast<size_t>(1) << 34; n = n * 5 / 4)
+    for (size_t multiple : {1, 2560}) {
+      check_scratch_bytes_for<T>(gk_computed<T>(converted<T>()), n / multiple * multiple);
+      check_scratch_bytes_for<T>(x.data() + 1, n / multiple * multiple); /* which is refused before it is read */
+    }
+}
+TEST(scratch_bytes) {
+  check_scratch_bytes<unsigned char>();
+  check_scratch_bytes<float>();
+  check_scratch_bytes<double>();
+  check_scratch_bytes<triple>();
+  check_scratch_bytes<float4>();
 }
 
 TEST(bad_input) {
