@@ -5017,7 +5017,8 @@ GK__D unsigned long long gk__select_load(Item (&item)[Tile::steps][Tile::vector_
   if (is_full) {
     GK__UNROLL
     for (unsigned v = 0; v < Tile::steps; v++)
-      gk__load_row_items(item[v], input + (first_idx + 32 * vector_width * v), 0, vector_width, Tile::has_vectors);
+      gk__load_row_items(item[v], input + (first_idx + 32 * vector_width * v), static_cast<int>(vector_width),
+                         Tile::has_vectors);
   }
   GK__UNROLL
   for (unsigned j = 0; j < Tile::items_per_thread; j++) {
