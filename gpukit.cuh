@@ -3854,7 +3854,7 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
  * Of columns, a thread reduces one vector of them in every so many rows, which its slots hold. Threads next to each
  * other have neighbouring vectors, as many as a line of memory has at least: a stripe. The groups of a block, and
  * partitions, take the rows in turn; there are so many that all columns together keep the memory busy. Several rows of
- * a narrow matrix are laid next to each other, and count as one of that many columns (`folds`).
+ * a narrow matrix are read next to each other, and count as one of that many columns (`folds`).
  *
  * All this, and so the bits, depends on row_count, col_count and the types alone.
  *
@@ -3884,7 +3884,7 @@ struct gk__matrix_plan {
   unsigned group_bits; /* a group has 1 << group_bits threads; or, if that is more than the block has, all of it */
   /* Rows: elements from thread to thread, from slot to slot, and to a thread's next vectors; rows from slot to slot. */
   unsigned thread_cols, slot_cols, pass_cols, slot_rows;
-  unsigned folds;       /* columns: rows that are laid next to each other, a power of two */
+  unsigned folds;       /* columns: rows that are read next to each other, a power of two */
   unsigned fold_factor; /* i * fold_factor >> 16 is i / col_count for each place i in these; 0 if folds is 1 */
   size_t pieces;        /* columns: stripes */
   unsigned partitions;  /* of each row, or column */
@@ -4110,7 +4110,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
 }
 
 /* By one thread: its vector of columns in the rows begin, begin + stride ..., where rows are plan.folds rows of the
- * matrix laid next to each other, and first_col is the vector's place in those. */
+ * matrix next to each other, and first_col is the vector's place in those. */
 template <unsigned Width, class Input, class Operator, class Acc>
 GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
                             size_t first_col, size_t begin, unsigned stride, const Operator &operation) {
@@ -4168,6 +4168,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   typedef typename gk__source<Input>::item_type Item;
   const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width, block_threads = plan.block_threads;
   GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * vector_width);
+  static_assert(sizeof(shared_value_bytes) <= 48 * 1024 - 64, "gk_reduce_columns: results of up to 188 bytes");
   __shared__ gk__ticket ticket;
   const bool several = plan.partitions > 1;
   const unsigned group_threads = 1u << plan.group_bits, thread = threadIdx.x & (group_threads - 1);
@@ -4184,7 +4185,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
                    partition * groups + (threadIdx.x >> plan.group_bits), plan.partitions * groups, operation);
   if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
 
-  /* The groups of a warp by shuffles, then the warps, or larger groups, then the rows that were laid side by side. */
+  /* The groups of a warp by shuffles, then the warps, or larger groups, then the rows that are read side by side. */
   const unsigned lane_bits = plan.group_bits < 5 ? 5 : plan.group_bits;
   GK__UNROLL
   for (unsigned j = 0; j < vector_width; j++) {
