@@ -10045,11 +10045,8 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
   const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
-  /* Blocks do not end together, so that the next ones begin before a wave has ended. So half of the blocks that the
-   * last wave lacks count. */
-  const size_t rounded_per_sm =
-      blocks_per_sm > resident ? (blocks_per_sm + gk_round_up(blocks_per_sm, resident)) / 2 : blocks_per_sm;
-  const size_t rest = rounded_per_sm % resident;
+  const size_t rounded_per_sm = blocks_per_sm > resident ? gk_round_up(blocks_per_sm, resident) : blocks_per_sm,
+               rest = rounded_per_sm % resident;
   const size_t items = tile_facts.row_count * tile_facts.col_count;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
   unsigned long long clocks =

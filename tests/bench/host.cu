@@ -26,7 +26,7 @@ static void first_result(const std::string &what, float *in, float *out, float *
   void *temp = NULL;
   size_t temp_bytes = 0;
   const float one = 1, zero = 0;
-  gk_scratch scratch;
+  gk_scratch scratch = {};
   if (what == "gpukit reduce") {
     GK_CHECK(gk_scratch_create(&scratch, gk_reduce_scratch_bytes(), 0));
     GK_CHECK(gk_reduce_sum(in, out, first_items, 0, &scratch));
