@@ -4422,11 +4422,12 @@ struct gk__scan_config {
   /* Groups in the look-back's window, each of which takes a warp. With much data, to read their totals costs as much as
    * some of the data. */
   static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
-  /* For __launch_bounds__: so many that loads are always in flight. An SM of sm_75 has room for four. */
+  /* For __launch_bounds__: so many that loads are always in flight. An SM of sm_75 has room for four. Where there are no
+   * bulk copies, loads take the registers of a fifth block. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static const unsigned blocks_per_sm = 4;
 #else
-  static const unsigned blocks_per_sm = small_n ? 6 : 5;
+  static const unsigned blocks_per_sm = small_n ? 6 : GK__BULK ? 5 : 4;
 #endif
 };
 
