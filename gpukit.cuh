@@ -9408,34 +9408,39 @@ GK__D unsigned gk__tf32_quad_column(const typename Shape::params &p, const gk__w
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   return (columns.col_idx + quad * 8 + threadIdx.x % 4 * 2) * p.matrices() + columns.matrix_idx;
 }
-/* The epilogue of Quads neighbouring quads, but for what gk__tf32_store does: alpha, and the functor if the whole tile
- * is in bounds and beta is 0. It comes before all stores, which loads of the functor would have to wait for. */
+/* Whether the functor is applied before the first store, for whose end its loads would have to wait otherwise: where
+ * the whole tile is in bounds and beta is 0. */
+template <class Shape, class Func>
+GK__D bool gk__tf32_applies_first(const gk__wgmma_args<Shape, Func> &p, bool inside) {
+  return !std::is_same<Func, gk__identity>::value && inside && p.beta == 0;
+}
+/* Does that, and multiplies by alpha, for Quads neighbouring quads. */
 template <unsigned Quads, class Shape, class Func>
 GK__D void gk__tf32_finish_quads(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
                                  unsigned first_quad, bool inside, float *d) {
   const size_t r_row = work.row_idx + gk__tf32_row(group);
   const size_t k_major_col = gk__tf32_quad_column<Shape>(p, work, first_quad), distance = p.matrices();
-  GK__UNROLL
-  for (unsigned i = 0; i < Quads * 4; i++) d[i] *= p.alpha;
-  if (!inside || p.beta != 0) return;
+  if (!gk__tf32_applies_first(p, inside)) return;
   if (p.transposed) {
     GK__UNROLL
     for (unsigned i = 0; i < Quads * 4; i++)
-      d[i] = p.func(d[i], k_major_col + (i / 4 * 8 + i % 2) * distance, r_row + i / 2 % 2);
+      d[i] = p.func(p.alpha * d[i], k_major_col + (i / 4 * 8 + i % 2) * distance, r_row + i / 2 % 2);
   } else {
     GK__UNROLL
     for (unsigned i = 0; i < Quads * 4; i++)
-      d[i] = p.func(d[i], r_row + i / 2 % 2, k_major_col + (i / 4 * 8 + i % 2) * distance);
+      d[i] = p.func(p.alpha * d[i], r_row + i / 2 % 2, k_major_col + (i / 4 * 8 + i % 2) * distance);
   }
 }
 /* Stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the i-th of
- * these, which is finished: two adjacent columns of each of two adjacent rows. */
+ * these: two adjacent columns of each of two adjacent rows. */
 template <class Shape, class Func, class LoadQuad>
 GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
                           unsigned first_quad, unsigned quad_step, bool inside, LoadQuad load_quad) {
   const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4;
   float *const c = static_cast<float *>(p.dest) + work.batch * p.stride_c;
-  const bool simple = inside && p.beta == 0 && p.pairs_aligned;
+  const bool simple = inside && p.beta == 0 && p.pairs_aligned, finished = gk__tf32_applies_first(p, inside);
+  const unsigned first_col = gk__tf32_quad_column<Shape>(p, work, 0);
+  const float alpha = finished ? 1 : p.alpha;
   if (simple && !p.transposed && p.vectors_aligned && quad_step == 1) {
     /* Pairs of lanes exchange elements of two quads, so that each lane has four adjacent columns. */
     const unsigned odd = quad_lane % 2;
@@ -9450,8 +9455,8 @@ GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_
         const float x = __shfl_xor_sync(~0u, odd ? even_quad[j] : odd_quad[j], 1);
         const float y = __shfl_xor_sync(~0u, odd ? even_quad[j + 1] : odd_quad[j + 1], 1);
         const float own_x = odd ? odd_quad[j] : even_quad[j], own_y = odd ? odd_quad[j + 1] : even_quad[j + 1];
-        *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) =
-            make_float4(odd ? x : own_x, odd ? y : own_y, odd ? own_x : x, odd ? own_y : y);
+        *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) = make_float4(
+            alpha * (odd ? x : own_x), alpha * (odd ? y : own_y), alpha * (odd ? own_x : x), alpha * (odd ? own_y : y));
       }
     }
     return;
@@ -9462,19 +9467,20 @@ GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_
     if (quad >= Shape::quads) break;
     float d[4];
     load_quad(i, d);
+    GK__UNROLL
+    for (int j = 0; j < 4; j++) d[j] *= alpha;
     const float upper_right = d[1];
     if (p.transposed) {
       d[1] = d[2];
       d[2] = upper_right;
     }
-    const unsigned k_major_col = gk__tf32_quad_column<Shape>(p, work, quad);
+    const unsigned k_major_col = first_col + quad * 8 * p.matrices();
     const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
     float *const dest = c + row_idx * p.ldc;
     if (simple) {
       *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
       *reinterpret_cast<float2 *>(dest + p.matrices() * p.ldc + col_idx) = make_float2(d[2], d[3]);
     } else {
-      const bool finished = inside && p.beta == 0;
       gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d, finished);
       gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2, finished);
     }
