@@ -4422,8 +4422,8 @@ struct gk__scan_config {
   /* Groups in the look-back's window, each of which takes a warp. With much data, to read their totals costs as much as
    * some of the data. */
   static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
-  /* For __launch_bounds__: so many that loads are always in flight. An SM of sm_75 has room for four. Where there are no
-   * bulk copies, loads take the registers of a fifth block. */
+  /* For __launch_bounds__: so many that loads are always in flight. An SM of sm_75 has room for four. Without bulk
+   * copies, loads take the registers of a fifth block. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static const unsigned blocks_per_sm = 4;
 #else
@@ -4515,10 +4515,9 @@ GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsig
     gk__word16 word[at_once], next[at_once];
     GK__UNROLL
     for (unsigned v = 0; v < at_once; v++) {
-      if (i + v * Threads < words) {
-        word[v] = from[i + v * Threads];
-        next[v] = from[i + v * Threads + 1];
-      }
+      const unsigned pos = i + v * Threads < words ? i + v * Threads : i; /* where there is none, the first again */
+      word[v] = from[pos];
+      next[v] = from[pos + 1];
     }
     gk__align_vectors<Item>(word, next, shift);
     GK__UNROLL
