@@ -786,7 +786,7 @@ using gk__range_of =
                             !std::is_same<typename std::remove_const<Range>::type,
                                           gk_array<typename std::remove_const<Item>::type>>::value>::type;
 /* An array in device memory, which it owns. It can be moved, but not copied. Calls that take pointers to device memory
- * take it, too, and kernels do, because it converts to Item *.
+ * take it, too, and refuse one with fewer elements than they use; kernels take it because it converts to Item *.
  *
  *   gk_array<float> x(host), y(n);         // host: a std::vector, or anything else with data() and size()
  *   GK_LAUNCH(saxpy, gk_grid_1d(n, 256), 256, 0, 0, 2.0f, x, y, n);
@@ -3691,6 +3691,33 @@ inline size_t gk__saturated_product(size_t x, size_t y) {
   return y && x > most / y ? most : x * y;
 }
 
+inline size_t gk__saturated_sum(size_t x, size_t y) { return x + y < x ? static_cast<size_t>(-1) : x + y; }
+/* The elements from the first to the last one of `batch` matrices. */
+inline size_t gk__matrix_extent(size_t row_count, size_t col_count, size_t leading_dim, size_t stride = 0,
+                                size_t batch = 1) {
+  if (row_count == 0 || col_count == 0) return 0;
+  return gk__saturated_sum(
+      gk__saturated_sum(gk__saturated_product(batch - 1, stride),
+                        gk__saturated_product(row_count - 1, leading_dim ? leading_dim : col_count)),
+      col_count);
+}
+
+/* An error if an argument is a gk_array with fewer elements than a call uses. Pointers do not know their size. */
+template <class Array> cudaError_t gk__check_size(const char *, const char *, const Array &, size_t) {
+  return cudaSuccess;
+}
+template <class Item>
+cudaError_t gk__check_size(const char *call, const char *name, const gk_array<Item> &array, size_t item_count) {
+  if (item_count <= array.size()) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidValue, "%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name,
+                  array.size(), item_count);
+}
+template <class Input, class Output>
+cudaError_t gk__check_sizes(const char *call, const Input &input, size_t n, const Output &output, size_t n_out) {
+  GK_TRY(gk__check_size(call, "input", input, n));
+  return gk__check_size(call, "output", output, n_out);
+}
+
 /* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
  * alignment to the element type, and memory that the device can address; an empty array may begin at the end of an
  * allocation. n_out: elements of the output. */
@@ -3809,6 +3836,7 @@ cudaError_t gk__reduce_array(const Input &input, Out *output, size_t n, Operator
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                       const gk_scratch *scratch) {
+  GK_TRY(gk__check_sizes("gk_reduce", input, n, output, 1));
   return gk__reduce_array(gk__pointer_to(input), gk__pointer_to(output), n, operation, stream, scratch);
 }
 template <class Input, class Value, class Operator>
@@ -3817,6 +3845,7 @@ cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator
   const char *const call = "gk_reduce_value";
   void *result = NULL;
   gk__clear_detail();
+  GK_TRY(gk__check_size(call, "input", input, n));
   GK_TRY(gk__begin_value(&result, value, sizeof(Value), call, stream));
   const cudaError_t status =
       gk__reduce_array(gk__pointer_to(input), static_cast<Value *>(result), n, operation, stream, scratch);
@@ -3840,6 +3869,8 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
   const gk__products<Item> products = {gk__known_array(gk__pointer_to(x)),
                                        reinterpret_cast<const Item *>(gk__known_array(gk__pointer_to(y)))};
   gk__clear_detail();
+  GK_TRY(gk__check_size("gk_dot", "x", x, n));
+  GK_TRY(gk__check_size("gk_dot", "y", y, n));
   GK_TRY(gk__check_array("gk_dot", "x", products.x, n, n));
   GK_TRY(gk__check_array("gk_dot", "y", products.y, n, n));
   return gk_reduce_sum(gk_computed<typename gk__products<Item>::result_type>(products), output, n, stream, scratch);
@@ -4277,12 +4308,16 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count, size_t leading_dim,
                            Operator operation, cudaStream_t stream, const gk_scratch *scratch) {
+  GK_TRY(gk__check_sizes("gk_reduce_rows", input, gk__matrix_extent(row_count, col_count, leading_dim), output,
+                         row_count));
   return gk__reduce_rows(gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
                          gk__matrix_shape(row_count, col_count, leading_dim), operation, stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_count, size_t col_count,
                               size_t leading_dim, Operator operation, cudaStream_t stream, const gk_scratch *scratch) {
+  GK_TRY(gk__check_sizes("gk_reduce_columns", input, gk__matrix_extent(row_count, col_count, leading_dim), output,
+                         col_count));
   return gk__reduce_columns(gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
                             gk__matrix_shape(row_count, col_count, leading_dim), operation, stream, scratch);
 }
@@ -4855,6 +4890,7 @@ cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Ope
                               const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
+  GK_TRY(gk__check_sizes("gk_scan_inclusive", input, n, output, n));
   return gk__scan_call("gk_scan_inclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), true,
                        stream, scratch);
 }
@@ -4863,6 +4899,7 @@ cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Ope
                               const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
+  GK_TRY(gk__check_sizes("gk_scan_exclusive", input, n, output, n));
   return gk__scan_call("gk_scan_exclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), false,
                        stream, scratch);
 }
@@ -4871,6 +4908,7 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
                                    cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
+  GK_TRY(gk__check_sizes("gk_scan_exclusive_init", input, n, output, n));
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
 }
@@ -4950,6 +4988,8 @@ cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t r
                                    size_t leading_dim, Operator operation, cudaStream_t stream,
                                    const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
+  const size_t extent = gk__matrix_extent(row_count, col_count, leading_dim);
+  GK_TRY(gk__check_sizes("gk_scan_rows_inclusive", input, extent, output, extent));
   return gk__scan_matrix("gk_scan_rows_inclusive", gk__known_array(gk__pointer_to(input)),
                          gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
                          gk__functor_of<Functor>(operation), true, stream, scratch);
@@ -4959,6 +4999,8 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
                                    size_t leading_dim, Operator operation, cudaStream_t stream,
                                    const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
+  const size_t extent = gk__matrix_extent(row_count, col_count, leading_dim);
+  GK_TRY(gk__check_sizes("gk_scan_rows_exclusive", input, extent, output, extent));
   return gk__scan_matrix("gk_scan_rows_exclusive", gk__known_array(gk__pointer_to(input)),
                          gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
                          gk__functor_of<Functor>(operation), false, stream, scratch);
@@ -5128,6 +5170,8 @@ template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                       cudaStream_t stream, const gk_scratch *scratch) {
   gk__clear_detail();
+  GK_TRY(gk__check_size("gk_select", "input", input, n));
+  GK_TRY(gk__check_size("gk_select", "kept_count", kept_count, 1));
   return gk__select("gk_select", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
                     gk__known_output(gk__pointer_to(kept_count)), n, gk__keep_if<Predicate>{keep}, stream, scratch);
 }
@@ -5137,6 +5181,9 @@ cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Outpu
   typedef typename gk__known<gk__item_of_array<const Flags>>::type Flag;
   const gk__keep_flagged<Flag> keep = {gk__known_array(gk__pointer_to(item_flags))};
   gk__clear_detail();
+  GK_TRY(gk__check_size("gk_select_flagged", "input", input, n));
+  GK_TRY(gk__check_size("gk_select_flagged", "item_flags", item_flags, n));
+  GK_TRY(gk__check_size("gk_select_flagged", "kept_count", kept_count, 1));
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", keep.item_flags, n, n));
   return gk__select("gk_select_flagged", gk__known_array(gk__pointer_to(input)),
                     gk__known_output(gk__pointer_to(output)), gk__known_output(gk__pointer_to(kept_count)), n, keep,
@@ -5162,6 +5209,7 @@ cudaError_t gk__copy_array(const char *call, const Input &input, Out *output, si
 }
 template <class Input, class Output>
 cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream) {
+  GK_TRY(gk__check_sizes("gk_copy", input, n, output, n));
   return gk__copy_array("gk_copy", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)), n,
                         stream);
 }
@@ -5181,6 +5229,7 @@ cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment,
   typedef typename gk__carried<Item>::type Acc;
   const gk__progression<Acc> values = {gk__convert<Acc, Begin>::from(begin),
                                        gk__convert<Acc, Increment>::from(increment)};
+  GK_TRY(gk__check_size("gk_iota", "output", output, n));
   return gk__copy_array("gk_iota", gk_computed<Acc>(values), gk__known_output(gk__pointer_to(output)), n, stream);
 }
 
@@ -5266,9 +5315,11 @@ cudaError_t gk__random_array(const char *call, Out *output, size_t n, uint64_t s
   return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), output, n, stream);
 }
 template <class Output> cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  GK_TRY(gk__check_size("gk_random_uniform", "output", output, n));
   return gk__random_array<false>("gk_random_uniform", gk__known_output(gk__pointer_to(output)), n, seed, stream);
 }
 template <class Output> cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  GK_TRY(gk__check_size("gk_random_normal", "output", output, n));
   return gk__random_array<true>("gk_random_normal", gk__known_output(gk__pointer_to(output)), n, seed, stream);
 }
 
@@ -5292,6 +5343,7 @@ cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_cou
   const auto array = gk__known_array(gk__pointer_to(input));
   gk__clear_detail();
   if (row_count == 0 || col_count == 0) return cudaSuccess;
+  GK_TRY(gk__check_size("gk_print", "input", input, gk__matrix_extent(row_count, col_count, leading_dim)));
   GK_TRY(gk__check_array("gk_print", "input", array, row_count * col_count, row_count * col_count));
   if (distance < col_count)
     return gk__fail(cudaErrorInvalidValue, "gk_print: the leading dimension is %zu, but rows have %zu elements",
@@ -5354,22 +5406,44 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     if (beta != Acc(0)) value = gk__fma(beta, gk__convert<Acc, Out>::from(old), value);
     return gk__convert<Out, Acc>::from(func(value, first_row + row_idx, first_col + col_idx));
   }
-  /* Whether Width neighbours can be stored as one vector. */
+  /* The same for the part of the matrix that begins at (row_idx, col_idx). */
+  GK__D gk__epilogue from(size_t row_idx, size_t col_idx) const {
+    const gk__epilogue part = {dest + row_idx * leading_dim + col_idx,
+                               m - row_idx,
+                               n - col_idx,
+                               leading_dim,
+                               first_row + row_idx,
+                               first_col + col_idx,
+                               alpha,
+                               beta,
+                               func};
+    return part;
+  }
+  /* The number of elements from the last boundary of a vector of Width to the first element. */
+  template <int Width> GK__D unsigned vector_offset() const {
+    return static_cast<unsigned>(reinterpret_cast<uintptr_t>(dest) / sizeof(Out) % Width);
+  }
+  /* Whether Width neighbours can be stored as one vector, in every row from column 0 on. */
   template <int Width> GK__D bool takes_vectors() const {
-    return leading_dim % Width == 0 && reinterpret_cast<uintptr_t>(dest) % sizeof(gk__vector<Out, Width>) == 0;
+    return leading_dim % Width == 0 && vector_offset<Width>() == 0;
+  }
+  /* Stores Width neighbours of a row, which are in the matrix and begin at a boundary of a vector. */
+  template <int Width> GK__D void store_vector(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
+    typedef gk__vector<Out, Width> vector;
+    vector *const target = reinterpret_cast<vector *>(dest + row_idx * leading_dim + col_idx);
+    vector x = {};
+    if (beta != Acc(0)) x = *target;
+    GK__UNROLL
+    for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
+    *target = x;
   }
   /* Stores Width neighbours of a row, those of them that are in the matrix. */
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
-    typedef gk__vector<Out, Width> vector;
     if (row_idx >= m || col_idx >= n) return;
     Out *const target = dest + row_idx * leading_dim + col_idx;
     const size_t room = n - col_idx;
     if (room >= Width && takes_vectors<Width>()) {
-      vector x = {};
-      if (beta != Acc(0)) x = *reinterpret_cast<const vector *>(target);
-      GK__UNROLL
-      for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
-      *reinterpret_cast<vector *>(target) = x;
+      store_vector(row_idx, col_idx, acc);
     } else {
       GK__UNROLL
       for (int i = 0; i < Width; i++)
@@ -6025,23 +6099,68 @@ GK__D void gk__store_work_tile(const Sums &acc, const Acc (*value)[Sums::run],
 template <int Rows, int Cols, int Threads> struct gk__shared_tile {
   static const int pitch = Cols + 8; /* floats; padded, so that storing accumulators has no bank conflicts */
   static const int bytes = Rows * pitch * 4;
-  template <int Width, class Epilogue>
-  static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
-    GK__UNROLL_BY(4)
-    for (int i = static_cast<int>(threadIdx.x); i < Rows * Cols / Width; i += Threads) {
-      const int row_idx = i / (Cols / Width), col_idx = i % (Cols / Width) * Width;
-      const gk__vector<float, Width> x =
-          *reinterpret_cast<const gk__vector<float, Width> *>(c_tile + row_idx * pitch + col_idx);
-      epilogue.store(row0 + static_cast<size_t>(row_idx), col0 + static_cast<size_t>(col_idx), x.value);
+  typedef gk__vector<float, 4> vector;
+  /* Four neighbours of a row of the tile, of which the last is `offset` before the last of its vector. */
+  static GK__D vector shifted_vector(const vector *row_data, unsigned vector_idx, unsigned offset) {
+    const vector before = row_data[vector_idx > 0 ? vector_idx - 1 : 0], x = row_data[vector_idx];
+    const float both[7] = {before.value[1], before.value[2], before.value[3], x.value[0],
+                           x.value[1],      x.value[2],      x.value[3]};
+    float some[5];
+    vector result;
+    GK__UNROLL
+    for (int i = 0; i < 5; i++) some[i] = offset & 2 ? both[i] : both[i + 2];
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) result.value[i] = offset & 1 ? some[i] : some[i + 1];
+    return result;
+  }
+  /* Stores the vectors of the matrix that are in the tile, with adjacent threads on adjacent ones. If the matrix is not
+   * Aligned, they are not the vectors of the tile, and four elements of each row are in none: some at its begin, the
+   * others at its end. The epilogue's matrix begins at the tile. */
+  template <bool Aligned, class Epilogue>
+  static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue) {
+    const unsigned row_vectors = Cols / 4,
+                   batch = 4; /* batch: vectors that are loaded before the first one is stored */
+    static_assert(Rows * row_vectors % (Threads * batch) == 0, "every thread has full batches");
+    const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
+    const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
+    const unsigned first_offset = epilogue.template vector_offset<4>(), leading_dim = epilogue.leading_dim % 4;
+    GK__UNROLL_BY(1)
+    for (unsigned i = threadIdx.x; i < Rows * row_vectors; i += Threads * batch) {
+      vector x[batch];
+      unsigned offset[batch];
+      GK__UNROLL
+      for (unsigned j = 0; j < batch; j++) {
+        const unsigned row_idx = (i + j * Threads) / row_vectors, vector_idx = (i + j * Threads) % row_vectors;
+        const vector *const row_data = reinterpret_cast<const vector *>(c_tile + row_idx * pitch);
+        offset[j] = Aligned ? 0 : (first_offset + row_idx * leading_dim) % 4;
+        x[j] = Aligned ? row_data[vector_idx] : shifted_vector(row_data, vector_idx, offset[j]);
+      }
+      GK__UNROLL
+      for (unsigned j = 0; j < batch; j++) {
+        const unsigned row_idx = (i + j * Threads) / row_vectors, vector_idx = (i + j * Threads) % row_vectors;
+        const unsigned col_idx = vector_idx * 4 - offset[j];
+        if (row_idx >= row_count || (!Aligned && vector_idx == 0)) continue;
+        if (col_idx + 4 <= col_count)
+          epilogue.store_vector(row_idx, col_idx, x[j].value);
+        else
+          epilogue.store(row_idx, col_idx, x[j].value);
+      }
+    }
+    if (Aligned) return;
+    GK__UNROLL_BY(1)
+    for (unsigned i = threadIdx.x; i < Rows * 4; i += Threads) {
+      const unsigned offset = (first_offset + i / 4 * leading_dim) % 4, col_idx = (i % 4 + Cols - offset) % Cols;
+      const float x[1] = {c_tile[i / 4 * pitch + col_idx]};
+      epilogue.store(i / 4, col_idx, x);
     }
   }
-  /* As vectors, or if rows of the matrix are not aligned to them, with adjacent threads on adjacent elements. */
   template <class Epilogue>
   static GK__D void store_to(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
+    const Epilogue of_tile = epilogue.from(row0, col0);
     if (epilogue.template takes_vectors<4>())
-      store_vectors<4>(c_tile, epilogue, row0, col0);
+      store_vectors<true>(c_tile, of_tile);
     else
-      store_vectors<1>(c_tile, epilogue, row0, col0);
+      store_vectors<false>(c_tile, of_tile);
   }
   template <class Args>
   static GK__D void store(const float *c_tile, const Args &p, const gk__work_tile &work, size_t row0, size_t col0) {
@@ -11221,6 +11340,23 @@ cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t
                                reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream, func);
 }
 
+/* An error if a gk_array has fewer elements than a product uses. */
+template <class InputA, class InputB, class Output>
+cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Output &c, size_t m, size_t n, size_t k,
+                                    const gk_matmul_opts &opts) {
+  const size_t batch = opts.batch ? opts.batch : 1, ldc = opts.ldc ? opts.ldc : n;
+  const size_t depth = opts.alpha && *opts.alpha == 0 ? 0 : k; /* alpha = 0 reads neither A nor B */
+  const size_t a_items = opts.trans_a ? gk__matrix_extent(depth, m, opts.lda, opts.stride_a, batch)
+                                      : gk__matrix_extent(m, depth, opts.lda, opts.stride_a, batch);
+  const size_t b_items = opts.trans_b ? gk__matrix_extent(n, depth, opts.ldb, opts.stride_b, batch)
+                                      : gk__matrix_extent(depth, n, opts.ldb, opts.stride_b, batch);
+  const size_t stride_c = opts.stride_c ? opts.stride_c : gk__saturated_product(m, ldc);
+  if (m == 0 || n == 0) return cudaSuccess;
+  GK_TRY(gk__check_size("gk_matmul", "A", a, a_items));
+  GK_TRY(gk__check_size("gk_matmul", "B", b, b_items));
+  return gk__check_size("gk_matmul", "C", c, gk__matrix_extent(m, n, ldc, stride_c, batch));
+}
+
 /* The same for arguments of the calls below. */
 template <int Precision, class InputA, class InputB, class Output, class Func = gk__identity>
 cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
@@ -11229,6 +11365,7 @@ cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t 
   typedef gk__item_of_array<const InputA> Item;
   static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
                 "gk_matmul: A and B have elements of the same type");
+  GK_TRY(gk__check_product_sizes(a, b, c, m, n, k, opts ? *opts : gk_matmul_opts()));
   return gk__matmul_of<Precision>(static_cast<const Item *>(gk__pointer_to(a)),
                                   reinterpret_cast<const Item *>(gk__pointer_to(b)), gk__pointer_to(c), m, n, k, opts,
                                   path, stream, func);
@@ -11789,6 +11926,7 @@ cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operat
   const Element *const array = gk__known_array(gk__pointer_to(input));
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_reduce", comm, stream));
+  GK_TRY(gk__check_sizes(ctx.call, input, n, output, 1));
   GK_TRY(gk__check_arrays(ctx.call, array, gk__known_output(gk__pointer_to(output)), n, 1));
   gk__dist_fold<Element, Functor> fold = {ctx, array, n, f, NULL, gk_scratch()};
   GK_TRY(fold.begin(gk_reduce_scratch_bytes(), scratch));
@@ -11826,12 +11964,14 @@ cudaError_t gk__dist_scan(const char *call, bool inclusive, const Item *input, O
 template <class Input, class Output, class Operator>
 cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
+  GK_TRY(gk__check_sizes("gk_dist_scan_inclusive", input, n, output, n));
   return gk__dist_scan("gk_dist_scan_inclusive", true, gk__pointer_to(input), gk__pointer_to(output), n, operation,
                        comm, stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
+  GK_TRY(gk__check_sizes("gk_dist_scan_exclusive", input, n, output, n));
   return gk__dist_scan("gk_dist_scan_exclusive", false, gk__pointer_to(input), gk__pointer_to(output), n, operation,
                        comm, stream, scratch);
 }
@@ -12088,6 +12228,7 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_matmul", comm, stream));
   gk__dist_b whole(ctx, options, gk__pointer_to(b), n, k,
                    sizeof(typename gk__known<gk__item_of_array<const InputA>>::type));
+  GK_TRY(gk__check_product_sizes(a, gk__pointer_to(b), c, m, n, k, options.matmul)); /* of B a rank has a part */
   GK_TRY(whole.check(gk__pointer_to(c)));
   if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
   GK_TRY(whole.choose_buffer());

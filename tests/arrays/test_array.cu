@@ -202,6 +202,80 @@ TEST(in_the_place_of_pointers) {
   EXPECT_OK(gk_matmul_plan(x, x, c, 50, 60, 2, NULL, &path));
 }
 
+struct is_positive {
+  __device__ bool operator()(float x) const { return x > 0; }
+};
+/* A gk_array of the elements that a call uses is enough, and one with an element less is refused, for each argument. */
+TEST(arrays_that_are_too_small) {
+  const size_t n = 100, rows = 9, cols = 11, ld = 12, extent = 8 * 12 + 11;
+  gk_array<float> x(n), y(n), less(n - 1), one(1), none, a(6), b(8), c(12), matrix(extent), row(rows), col(cols);
+  gk_array<unsigned char> flags(n), less_flags(n - 1);
+  gk_array<size_t> count(1), no_count;
+  gk_array<gk_arg<float>> no_place;
+  float value = -1;
+  x.clear();
+  matrix.clear();
+  flags.clear();
+  a.clear();
+  b.clear();
+#define TOO_SMALL(detail, ...) EXPECT_ERROR(cudaErrorInvalidValue, detail, __VA_ARGS__)
+  TOO_SMALL("gk_reduce: input is a gk_array of 99 elements, but the call uses 100",
+            gk_reduce(less, one, n, gk_op_max()));
+  TOO_SMALL("gk_reduce: output is a gk_array of 0 elements, but the call uses 1", gk_reduce(x, none, n, gk_op_max()));
+  TOO_SMALL("gk_reduce: output is a gk_array of 0", gk_reduce(x, none, 0, gk_op_max()));
+  TOO_SMALL("gk_reduce: input", gk_reduce_sum(less, one, n));
+  TOO_SMALL("gk_reduce: output", gk_reduce_argmax(x, no_place, n));
+  TOO_SMALL("gk_reduce_value: input", gk_reduce_value(less, &value, n, gk_op_sum()));
+  TOO_SMALL("gk_dot: x", gk_dot(less, y, one, n));
+  TOO_SMALL("gk_dot: y", gk_dot(x, less, one, n));
+  TOO_SMALL("gk_reduce: output", gk_dot(x, y, none, n));
+  TOO_SMALL("gk_scan_inclusive: input", gk_scan_inclusive(less, y, n, gk_op_sum()));
+  TOO_SMALL("gk_scan_inclusive: output", gk_scan_inclusive_sum(x, less, n));
+  TOO_SMALL("gk_scan_exclusive: output", gk_scan_exclusive(x, less, n, gk_op_sum()));
+  TOO_SMALL("gk_scan_exclusive_init: input", gk_scan_exclusive_init(less, y, n, gk_op_sum(), 1));
+  TOO_SMALL("gk_select: input", gk_select(less, y, count, n, is_positive()));
+  TOO_SMALL("gk_select: kept_count", gk_select(x, y, no_count, n, is_positive()));
+  TOO_SMALL("gk_select_flagged: input", gk_select_flagged(less, flags, y, count, n));
+  TOO_SMALL("gk_select_flagged: item_flags", gk_select_flagged(x, less_flags, y, count, n));
+  TOO_SMALL("gk_select_flagged: kept_count", gk_select_flagged(x, flags, y, no_count, n));
+  TOO_SMALL("gk_copy: input", gk_copy(less, y, n));
+  TOO_SMALL("gk_copy: output", gk_copy(x, less, n));
+  TOO_SMALL("gk_iota: output", gk_fill(less, n, 1));
+  TOO_SMALL("gk_random_uniform: output", gk_random_uniform(less, n, 1));
+  TOO_SMALL("gk_random_normal: output", gk_random_normal(less, n, 1));
+  TOO_SMALL("gk_print: input", gk_print_matrix(less, 10, 10));
+  TOO_SMALL("gk_reduce_rows: input is a gk_array of 99 elements, but the call uses 107",
+            gk_reduce_rows(less, row, rows, cols, ld, gk_op_sum()));
+  TOO_SMALL("gk_reduce_rows: output", gk_reduce_rows(matrix, none, rows, cols, ld, gk_op_sum()));
+  TOO_SMALL("gk_reduce_columns: input", gk_reduce_columns(less, col, rows, cols, ld, gk_op_sum()));
+  TOO_SMALL("gk_reduce_columns: output", gk_reduce_columns(matrix, row, rows, cols, ld, gk_op_sum()));
+  TOO_SMALL("gk_scan_rows_inclusive: input", gk_scan_rows_inclusive(less, matrix, rows, cols, ld, gk_op_sum()));
+  TOO_SMALL("gk_scan_rows_exclusive: output", gk_scan_rows_exclusive(matrix, less, rows, cols, ld, gk_op_sum()));
+  TOO_SMALL("gk_matmul: A is a gk_array of 6 elements, but the call uses 8", gk_matmul(a, b, c, 4, 3, 2));
+  TOO_SMALL("gk_matmul: B is a gk_array of 6", gk_matmul(a, a, c, 3, 4, 2));
+  TOO_SMALL("gk_matmul: C is a gk_array of 8", gk_matmul_scaled(2, a, c, 0, b, 3, 3, 2));
+  EXPECT_OK(gk_matmul(a, b, c, 3, 4, 2));
+  EXPECT_OK(gk_matmul_scaled(0, none, none, 0, c, 3, 4, 2)); /* reads neither A nor B */
+  EXPECT_OK(gk_matmul(none, none, none, 0, 4, 2));
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.lda = 4; /* A: 3 rows of 2 */
+  TOO_SMALL("gk_matmul: A is a gk_array of 6 elements, but the call uses 10", gk_matmul_ex(a, b, c, 3, 4, 2, &opts));
+  opts.trans_a = 1; /* 2 rows of 3 */
+  TOO_SMALL("gk_matmul: A is a gk_array of 6 elements, but the call uses 7", gk_matmul_ex(a, b, c, 3, 4, 2, &opts));
+  opts = gk_matmul_opts();
+  opts.batch = 2;
+  TOO_SMALL("gk_matmul: C is a gk_array of 12 elements, but the call uses 24", gk_matmul_ex(a, b, c, 3, 4, 2, &opts));
+  opts.stride_a = static_cast<size_t>(-1) / 2;
+  opts.batch = 5; /* the extent is more than a size_t */
+  TOO_SMALL("gk_matmul: A is a gk_array of 6", gk_matmul_ex(a, b, c, 3, 4, 2, &opts));
+#undef TOO_SMALL
+  EXPECT_OK(gk_reduce_rows(matrix, row, rows, cols, ld, gk_op_sum()));
+  EXPECT_OK(gk_reduce_columns(matrix, col, rows, cols, ld, gk_op_sum()));
+  EXPECT_OK(gk_scan_rows_inclusive(matrix, matrix, rows, cols, ld, gk_op_sum()));
+  EXPECT_OK(gk_select(x, one, count, n, is_positive())); /* keeps nothing: the size of the output is the user's */
+  EXPECT_EQ(count.get(0), size_t(0));
+}
+
 template <class Item, class Value, class Operator>
 static void check_value(size_t n, Operator operation, gk_op op, const gk_scratch *scratch) {
   const std::vector<Item> host = elements<Item>(op, n);
