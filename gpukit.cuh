@@ -3624,6 +3624,34 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
   return gk__fold_accumulators(accumulator, operation);
 }
 
+/* Folds the slots begin, begin + stride, ... below end in this order, and waits for each that is not published yet. The
+ * loads of AtOnce slots overlap. */
+template <unsigned AtOnce, class Acc, class Operator>
+GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, size_t stride, unsigned tag,
+                         const Operator &operation) {
+  Acc value = operation.identity();
+  unsigned nanoseconds = 16;
+  for (size_t i = begin; i < end; i += AtOnce * stride) {
+    Acc partial[AtOnce];
+    bool pending[AtOnce], waits = true;
+    GK__UNROLL
+    for (unsigned k = 0; k < AtOnce; k++) pending[k] = i + k * stride < end;
+    while (waits) {
+      waits = false;
+      GK__UNROLL
+      for (unsigned k = 0; k < AtOnce; k++) {
+        if (pending[k]) pending[k] = !gk__peek(slots + i + k * stride, &partial[k], tag);
+        waits = waits || pending[k];
+      }
+      if (waits) gk__back_off(&nanoseconds);
+    }
+    GK__UNROLL
+    for (unsigned k = 0; k < AtOnce; k++)
+      if (i + k * stride < end) value = operation(value, partial[k]);
+  }
+  return value;
+}
+
 /* Input: a pointer, or a computed input. */
 template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unaligned, Input, Acc>::per_sm))
@@ -3653,24 +3681,8 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   }
   if (plan.partitions == 1 || ticket.number != gridDim.x - 1) return;
 
-  /* The block with the last ticket waits for the partials and reduces them: all other blocks are running or done. A
-   * thread polls two slots at a time, so that their loads overlap. */
-  Acc value = operation.identity();
-  unsigned nanoseconds = 16;
-  for (unsigned partition = threadIdx.x; partition < plan.partitions; partition += 2 * GK__REDUCE_THREADS) {
-    const bool has_second = partition + GK__REDUCE_THREADS < plan.partitions;
-    const gk__slot<Acc> *const slot = slots + partition;
-    Acc partial[2];
-    bool pending[2] = {true, has_second};
-    while (pending[0] || pending[1]) {
-      GK__UNROLL
-      for (unsigned k = 0; k < 2; k++)
-        if (pending[k]) pending[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &partial[k], ticket.tag);
-      if (pending[0] || pending[1]) gk__back_off(&nanoseconds);
-    }
-    value = operation(value, partial[0]);
-    if (has_second) value = operation(value, partial[1]);
-  }
+  /* The block with the last ticket waits for the partials and reduces them: all other blocks are running or done. */
+  Acc value = gk__fold_slots<2>(slots, threadIdx.x, plan.partitions, GK__REDUCE_THREADS, ticket.tag, operation);
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
   if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 stores over the slots */
@@ -3702,13 +3714,14 @@ inline size_t gk__matrix_extent(size_t row_count, size_t col_count, size_t leadi
       col_count);
 }
 
-/* An error if an argument is a gk_array with fewer elements than a call uses. Pointers do not know their size. */
+/* An error if an argument is a gk_array with fewer elements than a call uses. Pointers do not know their size, and sizes
+ * that are saturated are refused by other checks. */
 template <class Array> cudaError_t gk__check_size(const char *, const char *, const Array &, size_t) {
   return cudaSuccess;
 }
 template <class Item>
 cudaError_t gk__check_size(const char *call, const char *name, const gk_array<Item> &array, size_t item_count) {
-  if (item_count <= array.size()) return cudaSuccess;
+  if (item_count <= array.size() || item_count == static_cast<size_t>(-1)) return cudaSuccess;
   return gk__fail(cudaErrorInvalidValue, "%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name,
                   array.size(), item_count);
 }
@@ -4039,33 +4052,6 @@ GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_SLOTS][1], const Input &i
   }
 }
 
-/* By one thread: folds the slots begin, begin + stride ... below end, for which it waits. Four of them are loaded at a
- * time. */
-template <class Acc, class Operator>
-GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, size_t stride, unsigned tag,
-                         const Operator &operation) {
-  Acc value = operation.identity();
-  unsigned nanoseconds = 16;
-  for (size_t i = begin; i < end; i += 4 * stride) {
-    Acc partial[4];
-    bool pending[4], waits = true;
-    GK__UNROLL
-    for (unsigned k = 0; k < 4; k++) pending[k] = i + k * stride < end;
-    while (waits) {
-      waits = false;
-      GK__UNROLL
-      for (unsigned k = 0; k < 4; k++) {
-        if (pending[k]) pending[k] = !gk__peek(slots + i + k * stride, &partial[k], tag);
-        waits = waits || pending[k];
-      }
-      if (waits) gk__back_off(&nanoseconds);
-    }
-    GK__UNROLL
-    for (unsigned k = 0; k < 4; k++)
-      if (i + k * stride < end) value = operation(value, partial[k]);
-  }
-  return value;
-}
 /* The lanes lane, lane + 1 ... of a group of `lanes`, a power of two; of other lanes the result has no meaning. */
 template <class Acc, class Operator> GK__D Acc gk__reduce_lanes(Acc value, unsigned lanes, const Operator &operation) {
   for (unsigned distance = 1; distance < lanes; distance *= 2)
@@ -4085,7 +4071,7 @@ GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matri
       const size_t i = first_idx + threadIdx.x / lanes;
       Acc value = operation.identity();
       if (i < output_count)
-        value = gk__fold_slots(slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.tag, operation);
+        value = gk__fold_slots<4>(slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.tag, operation);
       value = gk__reduce_lanes(value, lanes, operation);
       if (lane_idx == 0 && i < output_count) output[i] = gk__convert<Out, Acc>::from(value);
     }

@@ -198,7 +198,7 @@ TEST(bad_input) {
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce_rows: output is NULL",
                gk_reduce_rows(x, nowhere, 2, 5, 0, gk_op_sum()));
   EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
-               gk_reduce_rows(x, y, static_cast<size_t>(1) << 40, static_cast<size_t>(1) << 30, 0, gk_op_sum()));
+               gk_reduce_rows(x, y.data(), static_cast<size_t>(1) << 40, static_cast<size_t>(1) << 30, 0, gk_op_sum()));
   EXPECT_OK(gk_reduce_rows(nowhere, nowhere, 0, 5, 0, gk_op_sum()));
   EXPECT_OK(gk_reduce_rows(nowhere, y, 3, 0, 0, gk_op_prod()));
   EXPECT_EQ(y.get(2), 1.0f);
