@@ -108,9 +108,10 @@
  *
  * GUARANTEES
  *
- *   Errors       Every call returns cudaError_t, and gk_error_detail() then says what was wrong. C++17 and C23
- *                compilers warn about a status that is ignored, unless it is cast to void. No call exits or prints,
- *                except through the handler of the checking macros. A call fails for its own errors only: an error left
+ *   Errors       A call that can fail returns cudaError_t, and gk_error_detail() then says what was wrong; gk_array and
+ *                gk_time_ms call the handler of GK_CHECK. C++17 and C23 compilers warn about a status that is ignored,
+ *                unless it is cast to void. Only GK_TIME and calls with print in their names print. Only the handler
+ *                ends the program, as it does by default. A call fails for its own errors only: an error left
  *                behind by other work is neither reported nor cleared. The exception is an error after which the
  *                device's context is lost; the detail then says that it is from before. (Built with CUDA 12, the first
  *                launch of a kernel with more than 48 KiB of dynamic shared memory clears an error left behind, as
@@ -603,7 +604,8 @@ typedef enum gk_plan {
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
-/* alpha or beta of a product: the address of a double in host memory, in C++ also that of a float; NULL is none. */
+/* alpha or beta of a product: the address of a double in host memory, in C++ also that of a float; NULL is none. It is
+ * read before the call returns. */
 #ifdef __cplusplus
 struct gk_factor {
   gk_factor() = default;
@@ -763,10 +765,11 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
 /* Where a call is made, for the message about a failure: parameters that are left out. */
 #define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. An error goes
- * to the handler of GK_CHECK; if that returns, the result is NaN.
+/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. function()
+ * returns nothing or a cudaError_t. An error goes to the handler of GK_CHECK; if that returns, the result is NaN. A
+ * <<<...>>> that fails to launch is not noticed: use GK_LAUNCH.
  *
- *   const float ms = gk_time_ms([&] { scale<<<grid, 256>>>(x, n, 2.0f); }); */
+ *   const float ms = gk_time_ms([&] { GK_LAUNCH(scale, grid, 256, 0, 0, x, n, 2.0f); }); */
 template <class Function> float gk_time_ms(Function function, cudaStream_t stream = 0, GK__CALLER);
 
 /* gk_bench (section 3) of a callable that takes nothing: a lambda that puts its work on opts->stream. It returns
@@ -793,10 +796,10 @@ using gk__range_of =
  *   GK_CHECK(gk_reduce_sum(y, sum, n));    // sum: a gk_array<float> of one element
  *   printf("%g\n", sum.get(0));
  *
- * A lambda of device code captures x.data() and not x, which cannot be copied. New elements have no value. Memory is
- * allocated and freed in the order of the stream, copies are on the stream, and functions that copy wait for it. A
- * failure goes to the handler of GK_CHECK. If that returns, an array that was not allocated is empty, and host memory
- * is as it was. Items are trivially copyable. */
+ * A lambda of device code captures x.data() and not x, which cannot be copied. New elements have no value. On stream 0
+ * memory comes from cudaMalloc, and cudaFree waits for the device; on other streams both are in the stream's order.
+ * Copies are on the stream, and functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that
+ * returns, an array that was not allocated is empty, and host memory is as it was. Items are trivially copyable. */
 template <class Item> class gk_array {
 public:
   typedef Item value_type;
@@ -818,7 +821,7 @@ public:
   template <class Index>
   Item &operator[](Index i) const = delete; /* elements are in device memory: get(i), set(i, x) */
 
-  /* All elements, or the first n, from and to as many in host memory. */
+  /* All elements, or the first n, from and to host memory. A range must have size() elements: it is not resized. */
   void copy_from(const Item *host, GK__CALLER);
   void copy_to(Item *host, GK__CALLER) const;
   void copy_from(const Item *host, size_t n, GK__CALLER);
@@ -921,9 +924,9 @@ GK__D size_t gk_global_rank() { return gk_block_rank() * gk_block_size() + gk_th
 GK__D unsigned gk_lane() { return gk_thread_rank() % 32; }
 GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
 
-/* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid. The 1D loop counts all threads of
- * the grid by their rank; the 2D loop counts them along x and y. The variables have the types of n, w and h, no value
- * of which overflows. n and h are evaluated once, w once for each row. */
+/* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid (in 2D one that is flat: 1 in z).
+ * The 1D loop counts all threads of the grid by their rank; the 2D loop counts them along x and y. The variables have
+ * the types of n, w and h, no value of which overflows. n and h are evaluated once, w once for each row. */
 #define GK_FOR_1D(i, n) for (auto i : gk__stride_1d(n))
 #define GK_FOR_2D(x, y, w, h)                                                                                          \
   for (auto y : gk__stride_y(h))                                                                                       \
@@ -1122,9 +1125,9 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta);
 
 /* ====================================================================================================================
- * 10. ARRAY CALLS: reduce, scan, select and matmul of device memory. The calls launch work on the stream and
- *     synchronise nothing. With scratch NULL they allocate and free what they need on the stream (see Scratch in
- *     section 3).
+ * 10. ARRAY CALLS: reduce, scan, select and matmul of device memory. The calls launch work on the stream. Only
+ *     gk_reduce_value, gk_print and gk_print_matrix wait for it. With scratch NULL calls allocate and free what they
+ *     need on the stream (see Scratch in section 3).
  * ==================================================================================================================*/
 
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
@@ -1174,14 +1177,15 @@ GK__REDUCE_BY(argmax)
 template <class Item, class Func> struct gk__computed;
 template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f);
 
-/* *output = x[0] y[0] + ... + x[n-1] y[n-1]. Each product is rounded, for half types to float; then as gk_reduce_sum.
- */
+/* *output = x[0] y[0] + ... + x[n-1] y[n-1]. Each product is rounded, for half types to float; integers of less than 32
+ * bits are multiplied in 64. The products are summed as by gk_reduce_sum. */
 template <class InputX, class InputY, class Output>
 GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream = 0,
                                  const gk_scratch *scratch = NULL);
 
 /* The result in host memory: *value is written once the stream has computed it, for which the call waits. It cannot be
- * captured. Value: as the output above, so a gk_arg<Item> for argmin and argmax.
+ * captured. It allocates memory for the result and frees it, also with a scratch. Value: as the output above, so a
+ * gk_arg<Item> for argmin and argmax.
  *
  *   float norm;
  *   GK_CHECK(gk_reduce_value(x, &norm, n, gk_op_max())); */
@@ -1279,9 +1283,9 @@ GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaSt
 template <class Output, class Begin, class Increment>
 GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream = 0);
 /* Random numbers, uniform in [0, 1) or normal with mean 0 and variance 1, for arrays of float, double, __half and
- * __nv_bfloat16. Number i depends on the seed and on i alone, and has the same bits on every GPU and on the CPU
- * stand-in. (Philox 4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; normal numbers by
- * Wichura's inverse of the distribution, AS 241, 1988.) */
+ * __nv_bfloat16. Half types are rounded to nearest, so that a uniform one may be 1. Number i depends on the seed and on
+ * i alone, and has the same bits on every GPU and on the CPU stand-in. (Philox 4x32-10 of Salmon et al., "Parallel
+ * random numbers: as easy as 1, 2, 3", 2011; normal numbers by Wichura's inverse of the distribution, AS 241, 1988.) */
 template <class Output>
 GK__NODISCARD cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
 template <class Output>
@@ -1309,7 +1313,7 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const 
 /* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: none of them. op(A) is
  * m x k, and op(B) is k x n.
  *
- * Errors of an element of C, at most, in units of 2^-24 of |A| |B| (the sum of the magnitudes of its products):
+ * Errors of an element of C, at most, in units of 2^-24 (doubles: 2^-53) of |A| |B|, the sum of its products' sizes:
  *
  *   strict                 k             one rounding for each fused multiply-add; split-K makes it less
  *   half types, tf32       k + 8         plus the rounding of A and B to tf32: up to 2^-10 of each product
@@ -1332,7 +1336,8 @@ GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output 
 /* C = func(alpha A B + beta C, row, col), in the launch that computes the product: a bias, an activation, any functor
  * or lambda of device code with Acc operator()(Acc value, size_t row, size_t col) const, where Acc is float, or double
  * for products of doubles. func is called once for each element of C, with the value before it is rounded to C's type.
- * Kernels are compiled for one precision.
+ * row and col are those in the product; in a batch func is not told which product that is. Kernels are compiled for one
+ * precision.
  *
  *   const auto relu = [=] __device__(float value, size_t, size_t col) { return fmaxf(value + bias[col], 0.0f); };
  *   GK_CHECK(gk_matmul_epilogue(a, b, c, m, n, k, relu)); */
@@ -3714,7 +3719,7 @@ inline size_t gk__matrix_extent(size_t row_count, size_t col_count, size_t leadi
       col_count);
 }
 
-/* An error if an argument is a gk_array with fewer elements than a call uses. Pointers do not know their size, and sizes
+/* An error if an argument is a gk_array with fewer elements than a call uses. Pointers do not know their size; sizes
  * that are saturated are refused by other checks. */
 template <class Array> cudaError_t gk__check_size(const char *, const char *, const Array &, size_t) {
   return cudaSuccess;
@@ -3866,7 +3871,7 @@ cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator
 }
 /* The products of two arrays, rounded. */
 template <class Item> struct gk__products {
-  typedef typename gk__carried<Item>::type result_type;
+  typedef typename gk__widened<Item>::type result_type;
   const Item *x, *y;
   GK__D result_type operator()(size_t i) const {
     return gk__arithmetic<result_type>::mul(gk__convert<result_type, Item>::from(x[i]),

@@ -151,6 +151,10 @@ TEST(dot_products) {
   check_dot<__half, float>(2e-6f);
   check_dot<__nv_bfloat16, float>(2e-6f);
   check_dot<int, int>(0);
+  const gk_array<signed char> bytes(std::vector<signed char>(1000, -100));
+  gk_array<long long> wide(1);
+  EXPECT_OK(gk_dot(bytes, bytes, wide, 1000));
+  EXPECT_EQ(wide.get(0), 10000000LL);
   const gk_array<float> x(std::vector<float>(10, 2.0f));
   gk_array<float> out(1);
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_dot: y is NULL", gk_dot(x, static_cast<const float *>(NULL), out, 10));
