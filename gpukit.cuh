@@ -5399,16 +5399,15 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   }
   /* The same for the part of the matrix that begins at (row_idx, col_idx). */
   GK__D gk__epilogue from(size_t row_idx, size_t col_idx) const {
-    const gk__epilogue part = {dest + row_idx * leading_dim + col_idx,
-                               m - row_idx,
-                               n - col_idx,
-                               leading_dim,
-                               first_row + row_idx,
-                               first_col + col_idx,
-                               alpha,
-                               beta,
-                               func};
-    return part;
+    return {dest + row_idx * leading_dim + col_idx,
+            m - row_idx,
+            n - col_idx,
+            leading_dim,
+            first_row + row_idx,
+            first_col + col_idx,
+            alpha,
+            beta,
+            func};
   }
   /* The number of elements from the last boundary of a vector of Width to the first element. */
   template <int Width> GK__D unsigned vector_offset() const {
@@ -5446,12 +5445,14 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
 
 /* The rows of a matrix of partials are padded to whole vectors. */
 GK__HD size_t gk__partial_ld(size_t n) { return gk_round_up(n, size_t(4)); }
+/* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
+template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
+  return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
+}
 
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
 template <class Out, class Acc, class Func> struct gk__matmul_output {
-  typedef Out out_type;
   typedef Acc acc_type;
-  typedef Func functor_type;
   Out *c;
   size_t m, n, ldc, stride_c, batch;
   Acc alpha, beta;
@@ -5464,29 +5465,26 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   explicit gk__matmul_output(const Func &f = Func())
       : c(NULL), m(0), n(0), ldc(0), stride_c(0), batch(0), alpha(0), beta(0), partitions(0), partials(NULL), func(f),
         first_row(0), first_col(0), condition(), max_blocks(0) {}
+  /* The blocks of a launch that would have `blocks`. */
+  size_t limited(size_t blocks) const { return max_blocks && max_blocks < blocks ? max_blocks : blocks; }
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
-    return partitions > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), partitions * sizeof(Acc))
-                          : 0;
+    return partitions > 1 ? gk__saturated_product(gk__partial_bytes<Acc>(m, n), partitions) : 0;
   }
   GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
-    const gk__epilogue<Out, Acc, Func> epilogue = {
-        c + product * stride_c, m, n, ldc, first_row, first_col, alpha, beta, func};
-    return epilogue;
+    return {c + product * stride_c, m, n, ldc, first_row, first_col, alpha, beta, func};
   }
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
-    const gk__epilogue<Acc, Acc, gk__identity> epilogue = {
-        partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim,
-        m,
-        n,
-        leading_dim,
-        0,
-        0,
-        Acc(1),
-        Acc(0),
-        gk__identity()};
-    return epilogue;
+    return {partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim,
+            m,
+            n,
+            leading_dim,
+            0,
+            0,
+            Acc(1),
+            Acc(0),
+            gk__identity()};
   }
 };
 /* A product, or a batch of them, as the strict kernels take it. */
@@ -5655,6 +5653,11 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   bool k_major, full_outer, full_vectors; /* the tile has all Outer; in MN-major: no vector crosses the edge */
   __align__(16) Item held[async ? 1 : thread_items];
 
+  template <int Access, bool KMajor> GK__D void begin(int t, int *row_idx, int *col_idx) {
+    access = Access;
+    *row_idx = map_of<Access, KMajor>::row_idx(t);
+    *col_idx = map_of<Access, KMajor>::col_idx(t);
+  }
   /* For the Outer rows or columns from `outer_begin` on (of `outer_count`), from k_begin on. t: the thread. */
   GK__D gk__operand_loader(const Item *matrix, size_t leading_dim, bool is_k_major, size_t outer_begin,
                            size_t outer_count, size_t k_begin, int t)
@@ -5668,32 +5671,20 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     full_outer = tile_outer == Outer;
     full_vectors = tile_outer % vector == 0;
     if (k_major) {
-      if (!Natural) {
-        access = transposing;
-        row_idx = map_of<transposing, true>::row_idx(t);
-        col_idx = map_of<transposing, true>::col_idx(t);
-      } else if (aligned) {
-        access = by_vector;
-        row_idx = map_of<by_vector, true>::row_idx(t);
-        col_idx = map_of<by_vector, true>::col_idx(t);
-      } else {
-        access = by_element;
-        row_idx = map_of<by_element, true>::row_idx(t);
-        col_idx = map_of<by_element, true>::col_idx(t);
-      }
+      if (!Natural)
+        begin<transposing, true>(t, &row_idx, &col_idx);
+      else if (aligned)
+        begin<by_vector, true>(t, &row_idx, &col_idx);
+      else
+        begin<by_element, true>(t, &row_idx, &col_idx);
       dest_offset = Natural ? row_idx * pitch_k_major + col_idx : col_idx * pitch_mn_major + row_idx;
       outer_left = tile_outer - row_idx;
       k_offset = col_idx;
     } else {
-      if (aligned) {
-        access = by_vector;
-        row_idx = map_of<by_vector, false>::row_idx(t);
-        col_idx = map_of<by_vector, false>::col_idx(t);
-      } else {
-        access = by_element;
-        row_idx = map_of<by_element, false>::row_idx(t);
-        col_idx = map_of<by_element, false>::col_idx(t);
-      }
+      if (aligned)
+        begin<by_vector, false>(t, &row_idx, &col_idx);
+      else
+        begin<by_element, false>(t, &row_idx, &col_idx);
       dest_offset = row_idx * pitch_mn_major + col_idx;
       outer_left = tile_outer - col_idx;
       k_offset = row_idx;
@@ -5777,43 +5768,41 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   }
 };
 
-/* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has LaneRows x lane_cols threads, and each
- * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4
- * columns from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C.
- * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see
- * gk__operand_loader). */
-template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
-struct gk__accumulators {
-  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
-  static const int runs = ThreadRows * ThreadCols / run, depth = 1;
+/* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has 4 x 8 threads, and each of them
+ * ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie 16 rows and 32 columns from each other.
+ * Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C. depth: the k of one
+ * multiply_step(). natural: operands keep their layout in shared memory (see gk__operand_loader). */
+template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk__accumulators {
+  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), lane_rows = 4, lane_cols = 8;
+  static const int run = 4, runs = ThreadRows * ThreadCols / run, depth = 1;
   static const bool natural = false;
-  static_assert(TileRows % (LaneRows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
+  static_assert(TileRows % (lane_rows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
                     ThreadRows % 4 == 0 && ThreadCols % 4 == 0,
                 "whole warps");
-  Acc value[runs][run];
+  float value[runs][run];
   int first_row, first_col;
-  const Acc *a_tile, *b_tile; /* this thread's operands in the current stage */
-  typedef gk__vector<Acc, 4> vector;
+  const float *a_tile, *b_tile; /* this thread's operands in the current stage */
+  typedef gk__vector<float, 4> vector;
   struct fragment {
     vector a[ThreadRows / 4], b[ThreadCols / 4];
   };
   GK__D explicit gk__accumulators(int t) {
     const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * ThreadCols);
-    first_row = warp_id / tile_warps_n * (LaneRows * ThreadRows) + lane_id / lane_cols * 4;
+    first_row = warp_id / tile_warps_n * (lane_rows * ThreadRows) + lane_id / lane_cols * 4;
     first_col = warp_id % tile_warps_n * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
   }
   /* Where vector r is in the tile. */
   GK__D int row_idx(int r) const {
     const int i = r / (ThreadCols / 4);
-    return first_row + i / 4 * (LaneRows * 4) + i % 4;
+    return first_row + i / 4 * (lane_rows * 4) + i % 4;
   }
   GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
   /* Clears the accumulators. a and b: the operands' first stage. */
-  GK__D void begin(const Acc *a, const Acc *b, bool, bool) {
+  GK__D void begin(const float *a, const float *b, bool, bool) {
     GK__UNROLL
     for (int r = 0; r < runs; r++) {
       GK__UNROLL
-      for (int i = 0; i < run; i++) value[r][i] = Acc(0);
+      for (int i = 0; i < run; i++) value[r][i] = 0;
     }
     a_tile = a + first_row;
     b_tile = b + first_col;
@@ -5821,7 +5810,7 @@ struct gk__accumulators {
   GK__D void load(fragment *f, int k, int) const {
     GK__UNROLL
     for (int i = 0; i < ThreadRows / 4; i++)
-      f->a[i] = *reinterpret_cast<const vector *>(a_tile + k * (TileRows + 4) + i * LaneRows * 4);
+      f->a[i] = *reinterpret_cast<const vector *>(a_tile + k * (TileRows + 4) + i * lane_rows * 4);
     GK__UNROLL
     for (int j = 0; j < ThreadCols / 4; j++)
       f->b[j] = *reinterpret_cast<const vector *>(b_tile + k * (TileCols + 4) + j * lane_cols * 4);
@@ -5833,7 +5822,7 @@ struct gk__accumulators {
       GK__UNROLL
       for (int n = 0; n < ThreadCols; n++) {
         const int j = i % 2 ? ThreadCols - 1 - n : n;
-        Acc &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
+        float &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
         dest = gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], dest);
       }
     }
@@ -5952,13 +5941,12 @@ template <class Config> GK__D void gk__end_of_step() {
     __syncthreads();
 }
 
-/* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the
- * blocks that an SM must be able to hold (of __launch_bounds__). */
-template <class Sums, int TileRows, int TileCols, int TileDepth, int Stages, int Groups, int Resident>
-struct gk__block_config {
+/* The configuration of a kernel: accumulators, tile of C, groups of a block at most, and the blocks that an SM must be
+ * able to hold (of __launch_bounds__). bk: the k of a stage. */
+template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> struct gk__block_config {
   typedef Sums sums;
   typedef std::false_type by_rows; /* see gk__store_tile */
-  static const int bm = TileRows, bn = TileCols, bk = TileDepth, stages = Stages, groups = Groups, resident = Resident;
+  static const int bm = TileRows, bn = TileCols, bk = 16, stages = 3, groups = Groups, resident = Resident;
 };
 
 /* Raster order of the tiles of C: groups of eight rows of tiles, and inside a group column by column. Blocks that run
@@ -5975,22 +5963,21 @@ struct gk__raster_tile {
 };
 
 /* A work tile: one tile of C and one partition of k. Tiles come in raster order, then partitions, then the batch. */
-struct gk__work_tile {
-  unsigned batch, part, row_idx, col_idx;
-  GK__D gk__work_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions) {
+struct gk__work_tile : gk__raster_tile {
+  unsigned batch, part;
+  GK__D gk__work_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions)
+      : gk__raster_tile(index % (tiles_m * tiles_n), tiles_m, tiles_n) {
     const unsigned tiles = tiles_m * tiles_n;
-    const gk__raster_tile raster(index % tiles, tiles_m, tiles_n);
     part = index / tiles % partitions;
     batch = index / tiles / partitions;
-    row_idx = raster.row_idx;
-    col_idx = raster.col_idx;
   }
 };
 
-/* Accumulates a group's products over `depth` of k. `steps` is that of the block's deepest group, so that all groups
- * reach the same block barriers. Config::stages stages of shared memory are used as a ring; those of a group are
- * stage_items elements apart. When a step begins, all but the last stages - 2 stages in flight have arrived; during the
- * step the copies of one more stage are issued, to the slot of the step before it. */
+/* Accumulates a group's products over `depth` of k. `steps` is that of the block's deepest group: on a CPU the barrier
+ * of a step is one of the whole block, so all groups must reach it as often. Config::stages stages of shared memory are
+ * used as a ring; those of a group are stage_items elements apart. When a step begins, all but the last stages - 2
+ * stages in flight have arrived; during the step the copies of one more stage are issued, to the slot of the step
+ * before it. */
 template <class Config, class OperandA, class OperandB, class Sums, class Acc>
 GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring,
                                   int stage_items, int depth, int steps) {
@@ -6055,36 +6042,37 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
   }
 }
 
-/* Stores a thread's vectors first_idx ... first_idx + vector_count - 1, whose accumulators are value[0], value[1], ...
- * (row0, col0): the tile. */
-template <class Sums, class Acc, class Epilogue>
-GK__D void gk__store_accumulators(const Sums &acc, const Acc (*value)[Sums::run], const Epilogue &epilogue, size_t row0,
-                                  size_t col0, int first_idx, int vector_count) {
-  GK__UNROLL
-  for (int r = 0; r < Sums::runs; r++)
-    if (r < vector_count)
-      epilogue.store(row0 + static_cast<size_t>(acc.row_idx(first_idx + r)),
-                     col0 + static_cast<size_t>(acc.col_idx(first_idx + r)), value[r]);
-}
-/* The same for a work tile, to C or to the matrix of its partition. If both have the same type and there is no functor,
- * it is one path in the code. */
-template <class Sums, class Acc, class Args>
-GK__D void gk__store_work_tile(const Sums &acc, const Acc (*value)[Sums::run], const Args &p, const gk__work_tile &work,
-                               size_t row0, size_t col0, int first_idx, int vector_count) {
+/* Stores a work tile by Tile::store, to C or to the matrix of its partition. If both have the same type and there is no
+ * functor, it is one path in the code. */
+template <class Tile, class Values, class Out, class Acc, class Func, class... Where>
+GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Out, Acc, Func> &p,
+                               const gk__work_tile &work, Where... where) {
   if (p.partials)
-    gk__store_accumulators(acc, value, p.epilogue_of_partial(work.batch, work.part), row0, col0, first_idx,
-                           vector_count);
+    Tile::store(values, p.epilogue_of_partial(work.batch, work.part), where...);
   else
-    gk__store_accumulators(acc, value, p.epilogue_of_c(work.batch), row0, col0, first_idx, vector_count);
+    Tile::store(values, p.epilogue_of_c(work.batch), where...);
 }
-template <class Sums, class Item, class Acc>
-GK__D void gk__store_work_tile(const Sums &acc, const Acc (*value)[Sums::run],
-                               const gk__matmul_args<Item, Acc, Acc, gk__identity> &p, const gk__work_tile &work,
-                               size_t row0, size_t col0, int first_idx, int vector_count) {
-  gk__store_accumulators(acc, value,
-                         p.partials ? p.epilogue_of_partial(work.batch, work.part) : p.epilogue_of_c(work.batch), row0,
-                         col0, first_idx, vector_count);
+template <class Tile, class Values, class Acc, class... Where>
+GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Acc, Acc, gk__identity> &p,
+                               const gk__work_tile &work, Where... where) {
+  Tile::store(values, p.partials ? p.epilogue_of_partial(work.batch, work.part) : p.epilogue_of_c(work.batch),
+              where...);
 }
+
+/* A tile in the registers of its threads. */
+struct gk__register_tile {
+  /* Stores a thread's vectors first_idx ... first_idx + vector_count - 1, whose accumulators are acc.value[0],
+   * acc.value[1], ... (row0, col0): the tile. */
+  template <class Sums, class Epilogue>
+  static GK__D void store(const Sums &acc, const Epilogue &epilogue, size_t row0, size_t col0, int first_idx = 0,
+                          int vector_count = Sums::runs) {
+    GK__UNROLL
+    for (int r = 0; r < Sums::runs; r++)
+      if (r < vector_count)
+        epilogue.store(row0 + static_cast<size_t>(acc.row_idx(first_idx + r)),
+                       col0 + static_cast<size_t>(acc.col_idx(first_idx + r)), acc.value[r]);
+  }
+};
 
 /* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. Compared with
  * storing accumulators from registers the code is a third, and rows of C may begin at any address: a block of the
@@ -6151,7 +6139,7 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
     }
   }
   template <class Epilogue>
-  static GK__D void store_to(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
+  static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     const Epilogue of_tile = epilogue.from(row0, col0);
     if (epilogue.template takes_vectors<4>()) {
       store_vectors<true>(c_tile, of_tile);
@@ -6159,21 +6147,6 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
       store_vectors<false>(c_tile, of_tile);
       store_ends(c_tile, of_tile);
     }
-  }
-  /* To C, or to the matrix of a partition. If both have the same type and there is no functor, it is one path in the
-   * code. */
-  template <class Out, class Func>
-  static GK__D void store(const float *c_tile, const gk__matmul_output<Out, float, Func> &p, const gk__work_tile &work,
-                          size_t row0, size_t col0) {
-    if (p.partials)
-      store_to(c_tile, p.epilogue_of_partial(work.batch, work.part), row0, col0);
-    else
-      store_to(c_tile, p.epilogue_of_c(work.batch), row0, col0);
-  }
-  static GK__D void store(const float *c_tile, const gk__matmul_output<float, float, gk__identity> &p,
-                          const gk__work_tile &work, size_t row0, size_t col0) {
-    store_to(c_tile, p.partials ? p.epilogue_of_partial(work.batch, work.part) : p.epilogue_of_c(work.batch), row0,
-             col0);
   }
 };
 
@@ -6215,7 +6188,7 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
 template <class Config, class Sums, class Acc, class Args>
 GK__D void gk__store_tile(std::false_type, Acc *, const Sums &acc, const Args &p, const gk__work_tile &work,
                           size_t row0, size_t col0, int first_idx, int vector_count) {
-  gk__store_work_tile(acc, acc.value, p, work, row0, col0, first_idx, vector_count);
+  gk__store_work_tile<gk__register_tile>(acc, p, work, row0, col0, first_idx, vector_count);
 }
 template <class Config, class Sums, class Args>
 GK__D void gk__store_tile(std::true_type, float *c_tile, const Sums &acc, const Args &p, const gk__work_tile &work,
@@ -6233,7 +6206,7 @@ GK__D void gk__store_tile(std::true_type, float *c_tile, const Sums &acc, const 
     if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
   }
   __syncthreads();
-  if (threadIdx.x < Sums::thread_count) shared_tile::store(c_tile, p, work, row0, col0);
+  if (threadIdx.x < Sums::thread_count) gk__store_work_tile<shared_tile>(c_tile, p, work, row0, col0);
 }
 
 /* The kernel: multiplies one work tile. If the groups of a block have the partitions of a tile, it reduces them. */
@@ -6288,67 +6261,58 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
  * each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
  * Batches of 32^3 take 1.7 times as long without it. */
 
-/* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four
- * apart. */
-template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__accumulators_small {
-  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_rows = 4,
-                   lane_cols = 8, runs = ThreadRows * ThreadCols / run;
-  static const int pitch_a = TileDepth + 8, pitch_b = TileCols + 8; /* those of gk__operand_loader */
-  static_assert(TileRows % (lane_rows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
-                    ThreadCols % 4 == 0,
-                "whole warps");
+/* The accumulators of a thread, 4 x 4: like gk__accumulators<32, 32, 4, 4>, but a thread's rows are four apart. */
+struct gk__accumulators_small {
+  static const int thread_count = 64, run = 4, runs = 4;
+  static const int pitch_a = 16 + 8, pitch_b = 32 + 8; /* those of gk__operand_loader */
+  static const bool natural = true;
   typedef gk__vector<float, 4> vector;
   float value[runs][run];
   int first_row, first_col;
-  GK__D explicit gk__accumulators_small(int t) {
-    const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * ThreadCols);
-    first_row = warp_id / tile_warps_n * (lane_rows * ThreadRows) + lane_id / lane_cols;
-    first_col = warp_id % tile_warps_n * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
+  GK__D explicit gk__accumulators_small(int t) : first_row(t / 32 * 16 + t % 32 / 8), first_col(t % 8 * 4) {
     GK__UNROLL
     for (int r = 0; r < runs; r++) {
       GK__UNROLL
       for (int i = 0; i < run; i++) value[r][i] = 0;
     }
   }
-  GK__D int row_idx(int r) const { return first_row + r / (ThreadCols / 4) * lane_rows; }
-  GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
+  GK__D int row_idx(int r) const { return first_row + r * 4; }
+  GK__D int col_idx(int) const { return first_col; }
   /* Accumulates the products of a stage, of which k_left of k are left. */
   GK__D void multiply_stage(const float *a_tile, const float *b_tile, int k_left) {
     a_tile += first_row * pitch_a;
     b_tile += first_col;
     GK__UNROLL
-    for (int k = 0; k < TileDepth; k += 4) {
+    for (int k = 0; k < 16; k += 4) {
       if (k >= k_left) break;
-      vector a[ThreadRows], b[ThreadCols / 4];
+      vector a[4];
       GK__UNROLL
-      for (int i = 0; i < ThreadRows; i++)
-        a[i] = *reinterpret_cast<const vector *>(a_tile + i * lane_rows * pitch_a + k);
+      for (int i = 0; i < 4; i++) a[i] = *reinterpret_cast<const vector *>(a_tile + i * 4 * pitch_a + k);
       GK__UNROLL
       for (int l = 0; l < 4; l++) {
         if (k + l >= k_left) break;
+        const vector b = *reinterpret_cast<const vector *>(b_tile + (k + l) * pitch_b);
         GK__UNROLL
-        for (int j = 0; j < ThreadCols / 4; j++)
-          b[j] = *reinterpret_cast<const vector *>(b_tile + (k + l) * pitch_b + j * lane_cols * 4);
-        GK__UNROLL
-        for (int i = 0; i < ThreadRows; i++) {
+        for (int i = 0; i < 4; i++) {
           GK__UNROLL
-          for (int n = 0; n < ThreadCols; n++) { /* serpentine order, as in gk__accumulators */
-            const int j = i % 2 ? ThreadCols - 1 - n : n;
-            float &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
-            dest = gk__fma(a[i].value[l], b[j / 4].value[j % 4], dest);
+          for (int n = 0; n < 4; n++) { /* serpentine order, as in gk__accumulators */
+            const int j = i % 2 ? 3 - n : n;
+            value[i][j] = gk__fma(a[i].value[l], b.value[j], value[i][j]);
           }
         }
       }
     }
   }
 };
+typedef gk__block_config<gk__accumulators_small, 32, 32, 1, 16> gk__small_block;
 
-template <class Config, class Args>
-__global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) gk__small_kernel(Args p) {
+template <class Args>
+__global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small_block::resident)
+    gk__small_kernel(Args p) {
+  typedef gk__small_block Config;
   typedef typename Args::item_type Item;
-  typedef gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
-  typedef gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
-  const int stages = Config::stages, tile_depth = Config::bk, stage_items = operand_a::items + operand_b::items;
+  typedef gk__operand_loaders<Config, Item, Item> loaders;
+  const int stages = Config::stages, tile_depth = Config::bk, stage_items = loaders::items;
   GK_DYNAMIC_SHARED(Item, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
@@ -6358,18 +6322,18 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) 
   const gk__work_tile work(blockIdx.x, tiles_m, tiles_n, 1);
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
-  operand_a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
-  operand_b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
-  typename Config::sums acc(t);
+  typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
+  typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
+  Config::sums acc(t);
   int k_to_load = depth;
   GK__UNROLL
   for (int s = 0; s < stages - 1; s++) {
     Item *const stage = ring + s * stage_items;
     if (k_to_load > 0) {
       a.fetch(stage, p.lda, k_to_load);
-      b.fetch(stage + operand_a::items, p.ldb, k_to_load);
+      b.fetch(stage + loaders::a::items, p.ldb, k_to_load);
       a.store(stage, p.lda, k_to_load);
-      b.store(stage + operand_a::items, p.ldb, k_to_load);
+      b.store(stage + loaders::a::items, p.ldb, k_to_load);
     }
     gk__copy_commit();
     k_to_load -= tile_depth;
@@ -6380,10 +6344,10 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) 
     gk__copy_wait<stages - 2>();
     __syncthreads();
     Item *const stage = ring + write_offset;
-    const Item *const a_tile = ring + read_offset, *const b_tile = a_tile + operand_a::items;
+    const Item *const a_tile = ring + read_offset, *const b_tile = a_tile + loaders::a::items;
     if (k_to_load > 0) {
       a.fetch(stage, p.lda, k_to_load);
-      b.fetch(stage + operand_a::items, p.ldb, k_to_load);
+      b.fetch(stage + loaders::a::items, p.ldb, k_to_load);
     }
     gk__copy_commit();
     if (k_left >= tile_depth)
@@ -6392,13 +6356,13 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) 
       acc.multiply_stage(a_tile, b_tile, k_left);
     if (k_to_load > 0) {
       a.store(stage, p.lda, k_to_load);
-      b.store(stage + operand_a::items, p.ldb, k_to_load);
+      b.store(stage + loaders::a::items, p.ldb, k_to_load);
     }
     k_to_load -= tile_depth;
     read_offset = read_offset + stage_items == stages * stage_items ? 0 : read_offset + stage_items;
     write_offset = write_offset + stage_items == stages * stage_items ? 0 : write_offset + stage_items;
   }
-  gk__store_accumulators(acc, acc.value, p.epilogue_of_c(work.batch), row0, col0, 0, Config::sums::runs);
+  gk__register_tile::store(acc, p.epilogue_of_c(work.batch), row0, col0);
 }
 
 /* --- Many small products ------------------------------------------------------------------------------------------
@@ -6420,29 +6384,23 @@ struct gk__warp_tile {
   static const int step_bytes = row_count * bk * 4; /* of one operand in a stage */
   static const int transposed_a = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes; /* offsets; all bytes */
 };
-/* next_row: from one row of a fragment's vector of A to the next; next_four: from one vector to the next. */
 struct gk__warp_accumulators {
-  static const int run = 4, runs = 32, next_row = 16, next_four = 4;
+  static const int run = 4, runs = 32;
   float value[runs][run];
   int first_row, first_col;
   GK__D explicit gk__warp_accumulators(int lane_id) : first_row(lane_id / 8), first_col(lane_id % 8 * 4) {}
-  GK__D int row_idx(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
+  GK__D int row_idx(int r) const { return first_row + r / 8 * 4 + r / 2 % 4 * 16; }
   GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
   /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
   template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
     if (epilogue.beta != 0 || row0 + 64 > epilogue.m || col0 + 64 > epilogue.n ||
         !epilogue.template takes_vectors<run>()) {
-      gk__store_accumulators(*this, value, epilogue, row0, col0, 0, runs);
+      gk__register_tile::store(*this, epilogue, row0, col0);
       return;
     }
     GK__UNROLL
-    for (int r = 0; r < runs; r++) {
-      const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
-      gk__vector<float, run> x;
-      GK__UNROLL
-      for (int i = 0; i < run; i++) x.value[i] = epilogue.apply(value[r][i], 0, c_row, c_col + static_cast<size_t>(i));
-      *reinterpret_cast<gk__vector<float, run> *>(epilogue.dest + c_row * epilogue.leading_dim + c_col) = x;
-    }
+    for (int r = 0; r < runs; r++)
+      epilogue.store_vector(row0 + static_cast<size_t>(row_idx(r)), col0 + static_cast<size_t>(col_idx(r)), value[r]);
   }
 };
 
@@ -6493,9 +6451,9 @@ struct gk__warp_schedule {
 };
 
 /* Issues the copies of a warp, stage after stage, from one work tile to the next. */
-template <class Item> struct gk__warp_loader {
+struct gk__warp_loader {
   typedef gk__warp_tile shape;
-  const Item *a, *b;     /* this lane's first vectors of the next stage */
+  const float *a, *b;    /* this lane's first vectors of the next stage */
   int k_left, row_count; /* of the work tile; rows of A from this lane's first row to the edge */
   bool col_exists;       /* whether this lane's columns of B are in the matrix */
   unsigned work_idx;
@@ -6582,7 +6540,6 @@ GK__D void gk__stagger_warps(unsigned warp_id) {
 template <class Args>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(Args p, unsigned work_count) {
   typedef gk__warp_tile shape;
-  typedef typename Args::item_type Item;
   GK_DYNAMIC_SHARED(unsigned char, rings);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
@@ -6594,7 +6551,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
   gk__stagger_warps(warp_id);
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
-  gk__warp_loader<Item> loader(ring, work_idx, lane_id);
+  gk__warp_loader loader(ring, work_idx, lane_id);
   loader.begin_tile(p, schedule, lane_id);
   GK__UNROLL
   for (int s = 0; s < 2; s++) loader.fetch(p, schedule, lane_id);
@@ -6888,7 +6845,7 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
         gk__f64_multiplier<Shape, false, true>(sums, at_ring).run(&sums, &turn, k);
       const size_t row0 = static_cast<size_t>(work.row_idx) * Shape::row_count,
                    col0 = static_cast<size_t>(work.col_idx) * Shape::col_count;
-      gk__store_work_tile(sums, sums.value, p, work, row0, col0, 0, Shape::sums::runs);
+      gk__store_work_tile<gk__register_tile>(sums, p, work, row0, col0);
     }
   }
 #else
@@ -7285,10 +7242,9 @@ cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, cons
   const size_t vectors = p.m * (gk__partial_ld(p.n) / 4) * p.batch, most = size_t(1) << 14;
   size_t blocks = gk_ceil_div(vectors, static_cast<size_t>(GK__REDUCE_PARTIALS_THREADS));
   if (blocks > most) blocks = most;
-  if (p.max_blocks && blocks > p.max_blocks) blocks = p.max_blocks;
   return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>),
-                           static_cast<unsigned>(blocks), static_cast<unsigned>(GK__REDUCE_PARTIALS_THREADS), 0,
-                           partials.stream, p, partials.given != NULL);
+                           static_cast<unsigned>(p.limited(blocks)), static_cast<unsigned>(GK__REDUCE_PARTIALS_THREADS),
+                           0, partials.stream, p, partials.given != NULL);
 }
 
 /* Costs of reducing partials with a second kernel, in clocks: the launch; each round of eight partitions, which are
@@ -7311,10 +7267,6 @@ inline unsigned long long gk__reduction_clocks(const gk__reduce_costs &costs, si
 inline double gk__reduction_us(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch, unsigned partitions) {
   const double clocks_per_us = 1755;
   return static_cast<double>(gk__reduction_clocks(costs, m, n, batch, partitions, sizeof(float))) / clocks_per_us;
-}
-/* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
-template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
-  return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
 }
 template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitions) {
   return partitions < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / partitions;
@@ -8128,7 +8080,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   __syncthreads();
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
-  shared_tile::store(c_tile, p.c, work, row0, col0);
+  gk__store_work_tile<shared_tile>(c_tile, p.c, work, row0, col0);
 }
 
 template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_view<Element> &v) {
@@ -10086,8 +10038,8 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<1, sums_of::thread_count>();
-  Config::shared_tile::store(shared, p, done, static_cast<size_t>(done.row_idx) * Config::bm,
-                             static_cast<size_t>(done.col_idx) * Config::bn);
+  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, static_cast<size_t>(done.row_idx) * Config::bm,
+                                                    static_cast<size_t>(done.col_idx) * Config::bn);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
@@ -10245,7 +10197,7 @@ template <class Acc> struct gk__tiles {
    * 10,000 of them are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4 partitions (H200). */
   static const size_t least_k = 129, least_part = 32;
   static const unsigned long long doubt = 100; /* a further split must save more than 1/doubt of the clocks */
-  /* Limit of the blocks of a split product, for each block that is resident on a multiprocessor. */
+  /* Limit of the blocks of a product in four or more partitions, for each block that a multiprocessor holds. */
   static const size_t most_blocks = 5 * 132;
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
@@ -10307,7 +10259,7 @@ inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
   return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
 }
 
-/* The split of a thin product: enough partitions for 264 blocks, none of them shorter than 512. */
+/* The split of a thin product: enough partitions for 264 blocks if there are fewer than 200, at most ceil(k / 512). */
 inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
   const size_t blocks = gk_ceil_div(long_dim, static_cast<size_t>(GK__THIN_COLS)), limit = gk_ceil_div(k, size_t(512));
   const size_t partitions = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
@@ -10359,16 +10311,13 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m, longest = size_t(1) << 30;
   gk__split_k order = {0, 1, 1};
   size_t partitions = 1, quantum = 16;
-  if (short_dim == 0) {
-    partitions = 1;
-  } else if (short_dim <= GK__THIN_ROWS && k >= 128) {
+  if (short_dim > 0 && short_dim <= GK__THIN_ROWS && k >= 128) {
     order.thin = 1;
     quantum = 128;
     partitions = gk__thin_partitions(long_dim, k);
-  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
-             k < longest) {
-    order.partitions = gk__best_partitions<Acc>(m, n, k, quantum);
-    partitions = order.partitions;
+  } else if (short_dim > 0 && gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 &&
+             k >= gk__tiles<Acc>::least_k && k < longest) {
+    partitions = gk__best_partitions<Acc>(m, n, k, quantum);
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (partitions < fewest) partitions = fewest;
@@ -10454,7 +10403,7 @@ gk__tile_facts gk__cached_tile_plan(const gk__split_k &order, size_t m, size_t n
 template <class Args, class Launch>
 cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *partials, Launch launch) {
   const size_t batch = p.batch, most_blocks = 0x7fffffffu, product_bytes = split ? p.partial_bytes() : 0;
-  const size_t products_per_grid = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
+  const size_t products_per_grid = p.limited(most_blocks) / blocks;
   size_t products_per_launch = products_per_grid > 0 ? products_per_grid : 1;
   if (batch < products_per_launch) products_per_launch = batch;
   if (blocks > most_blocks)
@@ -10479,16 +10428,6 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *
   return cudaSuccess;
 }
 
-/* Launch functors: C++11 has no generic lambdas. */
-template <class Config> struct gk__tile_launch {
-  unsigned thread_count;
-  size_t smem;
-  cudaStream_t stream;
-  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Args>), grid_dim, thread_count, smem,
-                             stream, p);
-  }
-};
 /* How many of tile_count tiles one launch computes: limited by max_blocks (0: no limit), with blocks_per_tile blocks to
  * each tile, and by the memory for partials, with tile_bytes to each tile (0: none). */
 inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t tile_bytes) {
@@ -10511,12 +10450,16 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
   const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
-  const gk__tile_launch<Config> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count, smem, stream};
+  const unsigned thread_count = static_cast<unsigned>(groups) * Config::sums::thread_count;
+  const auto launch = [=](const Args &part, unsigned grid_dim) {
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Args>), grid_dim, thread_count, smem,
+                             stream, part);
+  };
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
   const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
                                                  blocks_per_tile > 1 ? blocks_per_tile * tile_bytes : 0);
   if (most_tiles < tiles_m * tiles_n) {
-    /* Each launch computes up to eight tile_m of tiles, so that its tiles share operands in the L2. */
+    /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
     const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
     if (launch_tiles_m > most_rows) launch_tiles_m = most_rows;
     if (launch_tiles_n > most_tiles / launch_tiles_m) launch_tiles_n = most_tiles / launch_tiles_m;
@@ -10532,26 +10475,19 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   return cudaSuccess;
 }
 
-template <int Rows> struct gk__thin_launch {
-  size_t ring_bytes, acc_bytes;
-  bool transposed;
-  int smem_limit;
-  cudaStream_t stream;
-  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
-    gk__thin_args<Args> thin(p, transposed);
+template <int Rows, class Args>
+cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
+  typedef gk__thin_shape<typename Args::item_type, Rows> shape;
+  const size_t block_cols = shape::col_count, ring_bytes = shape::ring_bytes, long_dim = p.m > p.n ? p.m : p.n;
+  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
+  const bool transposed = p.m > p.n;
+  const auto launch = [=](const Args &part, unsigned grid_dim) -> cudaError_t {
+    gk__thin_args<Args> thin(part, transposed);
     thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__thin_kernel<Rows, Args>), grid_dim,
                              static_cast<unsigned>(GK__THIN_THREADS),
                              thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, stream, thin);
-  }
-};
-template <int Rows, class Args>
-cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  typedef gk__thin_shape<typename Args::item_type, Rows> shape;
-  const size_t block_cols = shape::col_count, long_dim = p.m > p.n ? p.m : p.n;
-  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
-  const bool transposed = p.m > p.n;
-  const gk__thin_launch<Rows> launch = {shape::ring_bytes, acc_bytes, transposed, smem_limit, stream};
+  };
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
   const size_t block_bytes =
       p.partitions > 1 ? p.partitions * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
@@ -10565,53 +10501,40 @@ cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limi
   return cudaSuccess;
 }
 
-/* Configurations of the portable kernel: blocks of threads that compute FMAs, blocks of warps that multiply doubles on
- * tensor cores, and blocks of the kernel of small products. */
-template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Groups,
-          int Resident>
-struct gk__fma_block : gk__block_config<gk__accumulators<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>,
-                                        TileRows, TileCols, TileDepth, Stages, Groups, Resident> {};
-template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth, int Stages, int Groups,
-          int Resident>
-struct gk__mma_f64_block
-    : gk__block_config<gk__accumulators_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
-                       TileCols, TileDepth, Stages, Groups, Resident> {};
-template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Resident>
-struct gk__small_block : gk__block_config<gk__accumulators_small<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>,
-                                          TileRows, TileCols, TileDepth, Stages, 1, Resident> {};
-
-template <class Config> struct gk__small_launch {
-  cudaStream_t stream;
-  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
-    typedef typename Args::item_type Item;
-    const size_t items =
-        gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
-        gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<Config, Args>), grid_dim,
-                             static_cast<unsigned>(Config::sums::thread_count), items * Config::stages * sizeof(Item),
-                             stream, p);
-  }
+/* Configurations of the portable kernel: blocks of threads that compute FMAs, Side x Side elements each, and blocks of
+ * warps that multiply doubles on tensor cores. */
+template <int TileRows, int TileCols, int Side, int Groups>
+struct gk__fma_block : gk__block_config<gk__accumulators<TileRows, TileCols, Side, Side>, TileRows, TileCols, Groups> {
 };
-/* By the kernel of small products with tiles of Config, if it can compute this product; else by the portable kernel
- * with tiles of Fallback. */
-template <class Config, class Fallback, class Args>
+template <int TileRows, int TileCols, int Groups>
+struct gk__mma_f64_block
+    : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, 32, 32, 8>, TileRows, TileCols, Groups> {};
+
+/* With tiles of 32 x 32: by the kernel of small products, if it can compute this one; else by the portable kernel. */
+template <class Args>
 cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
+  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit, stream);
 }
-template <class Config, class Fallback, class Func>
+template <class Func>
 cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__partials *partials,
                              int smem_limit, cudaStream_t stream) {
+  typedef gk__small_block Config;
   const size_t tiles =
       gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-  if (p.trans_a || p.trans_b || p.partitions != 1 || (p.max_blocks && p.max_blocks < tiles))
-    return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
-  const gk__small_launch<Config> launch = {stream};
-  return gk__launch_batches(p, tiles, false, partials, launch);
+  if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
+    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit, stream);
+  const size_t smem =
+      static_cast<size_t>(gk__operand_loaders<Config, float, float>::items) * Config::stages * sizeof(float);
+  typedef gk__matmul_args<float, float, float, Func> args;
+  return gk__launch_batches(p, tiles, false, partials, [=](const args &part, unsigned grid_dim) {
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<args>), grid_dim,
+                             static_cast<unsigned>(Config::sums::thread_count), smem, stream, part);
+  });
 }
 /* Where rows of C are not aligned, a thread stores its accumulators one by one, 16 bytes from those of the next thread.
  * With short k it is faster to store whole rows through shared memory: 2349 x 3902 x 33 takes 0.53 of the time, 1362 x
  * 1893 x 70 0.79, 3001 x 1027 x 257 0.89 and 1443 x 3342 x 690 as long; 4775 x 4154 x 1197 1.02 (H200, sm_90). */
-struct gk__rows_block : gk__fma_block<float, 64, 128, 16, 8, 8, 3, 3, 1> {
+struct gk__rows_block : gk__fma_block<64, 128, 8, 3> {
   typedef std::true_type by_rows;
 };
 template <class Args> bool gk__matmul_by_rows(const Args &p) {
@@ -10622,33 +10545,17 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
 /* Launches the portable kernel that a plan names. */
 template <class Item, class Out, class Func>
 cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan, gk__partials *partials,
-                                int smem_limit, cudaStream_t stream) {
-  switch (plan) {
-  case GK__PLAN_TILE_32:
-    return gk__matmul_small<gk__small_block<32, 32, 16, 4, 4, 3, 16>, gk__fma_block<float, 32, 32, 16, 4, 4, 3, 8, 1>>(
-        p, partials, smem_limit, stream);
-  case GK__PLAN_TILE_64:
-    return gk__matmul_tiles<gk__fma_block<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
-  default:
-    if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, smem_limit, stream);
-    return gk__matmul_tiles<gk__fma_block<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
-  }
+                                const gk__matmul_gpu &gpu, cudaStream_t stream) {
+  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, partials, gpu.smem_limit, stream);
+  if (plan == GK__PLAN_TILE_64)
+    return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, partials, gpu.smem_limit, stream);
+  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, gpu.smem_limit, stream);
+  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, partials, gpu.smem_limit, stream);
 }
 #ifdef GK__WGMMA
-struct gk__f64_launch {
-  unsigned max_grid;
-  cudaStream_t stream;
-  template <class Args> cudaError_t operator()(const Args &p, unsigned work_tiles) const {
-    const size_t items = (gk__f64_shape::operand_a::items + gk__f64_shape::operand_b::items) * gk__f64_shape::stages;
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>),
-                             work_tiles < max_grid ? work_tiles : max_grid,
-                             static_cast<unsigned>(gk__f64_shape::copying + gk__f64_shape::multiplying),
-                             items * sizeof(double), stream, p, work_tiles);
-  }
-};
 /* By the Hopper kernel of doubles, if the device and the program have it. *launched is set to true if that is so. */
 template <class Args>
-cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials *partials, cudaStream_t stream) {
   auto kernel = GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>);
   const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(gk__f64_shape::row_count)) *
                        gk_ceil_div(p.n, static_cast<size_t>(gk__f64_shape::col_count));
@@ -10659,43 +10566,40 @@ cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials
     return cudaSuccess;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return cudaSuccess;
-  int device = 0, sms = 1;
-  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-  const unsigned max_grid = p.max_blocks && p.max_blocks < static_cast<size_t>(sms)
-                                ? static_cast<unsigned>(p.max_blocks)
-                                : static_cast<unsigned>(sms);
-  const gk__f64_launch launch = {max_grid, stream};
+  const unsigned max_grid = static_cast<unsigned>(p.limited(static_cast<size_t>(sms)));
+  const auto launch = [=](const Args &part, unsigned jobs) -> cudaError_t {
+    const size_t items = (gk__f64_shape::operand_a::items + gk__f64_shape::operand_b::items) * gk__f64_shape::stages;
+    return gk__launch_kernel("gk_matmul", kernel, jobs < max_grid ? jobs : max_grid,
+                             static_cast<unsigned>(gk__f64_shape::copying + gk__f64_shape::multiplying),
+                             items * sizeof(double), stream, part, jobs);
+  };
   *launched = true;
   Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
   unlimited.max_blocks = 0;
   return gk__launch_batches(unlimited, tiles * p.partitions, p.partitions > 1, partials, launch);
 }
 #else
-template <class Args> cudaError_t gk__f64_hopper(const Args &, bool *, gk__partials *, cudaStream_t) {
+template <class Args> cudaError_t gk__f64_hopper(const Args &, int, bool *, gk__partials *, cudaStream_t) {
   return cudaSuccess;
 }
 #endif
 
 template <class Item, class Out, class Func>
 cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan, gk__partials *partials,
-                                int smem_limit, cudaStream_t stream) {
-  typedef gk__mma_f64_block<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
+                                const gk__matmul_gpu &gpu, cudaStream_t stream) {
+  typedef gk__mma_f64_block<64, 128, 1> wide;
   /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
   const int wide_bytes =
       gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   bool launched = false;
-  switch (plan) {
-  case GK__PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
-  case GK__PLAN_TILE_64_128:
-    GK_TRY(gk__f64_hopper(p, &launched, partials, stream));
+  if (plan == GK__PLAN_TILE_32_64)
+    return gk__matmul_tiles<gk__mma_f64_block<32, 64, 4>>(p, partials, gpu.smem_limit, stream);
+  if (plan == GK__PLAN_TILE_64_128) {
+    GK_TRY(gk__f64_hopper(p, gpu.sms, &launched, partials, stream));
     if (launched) return cudaSuccess;
-    if (wide_bytes + 64 <= smem_limit) return gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
-    break;
-  default: break;
+    if (wide_bytes + 64 <= gpu.smem_limit) return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit, stream);
   }
-  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
+  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 2>>(p, partials, gpu.smem_limit, stream);
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10711,7 +10615,7 @@ template <> struct gk__item_of<__nv_bfloat16> { static const gk__item value = GK
 
 struct gk__product_operand {
   size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
-  bool k_major;                        /* K-major */
+  bool k_major;                        /* A is stored as m x k, B as n x k */
 };
 struct gk__product {
   gk__item item;
@@ -10719,6 +10623,7 @@ struct gk__product {
   gk__product_operand a, b;
   gk_precision precision;
   gk_plan plan;
+  bool is_half_type() const { return item == GK__ITEM_F16 || item == GK__ITEM_BF16; }
 };
 /* The GPU, and the architecture that the program's code for it was compiled for: 80 means compute_80. */
 struct gk__tensor_gpu {
@@ -10729,7 +10634,7 @@ struct gk__tensor_gpu {
 /* A prepared copy of an operand, in elements of `bytes` bytes. An operand that is split into bf16 parts has them one
  * after the other. */
 struct gk__operand_copy {
-  bool wanted, transposed, one; /* transposed: transposed; one: a single copy for the whole batch */
+  bool wanted, transposed, one; /* transposed: in the other storage order; one: a single copy for the whole batch */
   unsigned split;               /* more than 1: not copied, but read as so many strided matrices */
   size_t bytes, row_count, col_count, leading_dim, part, matrix;
 };
@@ -10794,25 +10699,21 @@ inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
   return static_cast<double>(extra_rows) * static_cast<double>(p.n) <= affordable ? static_cast<unsigned>(split) : 1;
 }
 
-/* Whether sizes and strides are within the limits of tensor maps. */
-inline bool gk__tma_fits(size_t m, size_t n, size_t k, size_t ld_a, size_t ld_b, size_t stride_a, size_t stride_b) {
-  const size_t max_dim = 0x7fffffff, max_stride = (size_t(1) << 40) / 8; /* elements, padding included */
-  return m <= max_dim && n <= max_dim && k <= max_dim && ld_a < max_stride && ld_b < max_stride &&
-         stride_a < max_stride && stride_b < max_stride;
-}
+/* Whether sizes and strides are within the limits of tensor maps, and the tiles within those of a grid. */
 inline bool gk__wgmma_fits(const gk__product &p) {
-  return gk__tma_fits(p.m, p.n, p.k, p.a.leading_dim, p.b.leading_dim, p.a.stride, p.b.stride) &&
+  const size_t max_dim = 0x7fffffff, max_stride = (size_t(1) << 40) / 8; /* elements, padding included */
+  return p.m <= max_dim && p.n <= max_dim && p.k <= max_dim && p.a.leading_dim < max_stride &&
+         p.b.leading_dim < max_stride && p.a.stride < max_stride && p.b.stride < max_stride &&
          gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= 0x7fffffff / 8 / p.batch;
 }
 
 /* Whether the call asks for tensor cores by its precision: half types do by default, floats by name. */
 inline bool gk__asks_for_tensor(const gk__product &p) {
-  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16;
-  return is_half_type ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
+  return p.is_half_type() ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
 }
 /* NULL, or why the precision and the plan of a call are an error on this GPU. */
 inline const char *gk__refuse_product(const gk__product &p, const gk__tensor_gpu &gpu, bool able) {
-  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
+  const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
   const bool asked = gk__asks_for_tensor(p), tiled = p.plan != GK_PLAN_AUTO && !forced;
   if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
     return is_half_type ? "this precision is one of float; half types have the tensor cores by default"
@@ -10833,11 +10734,10 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__tensor_gpu
  * its launches take as long as a small product; splitting an element into bf16 parts takes as long as 128 strict
  * multiply-adds. For half types and for emulated fp32, alignment and batch do not count. */
 inline bool gk__tensor_pays(const gk__product &p, const gk__tensor_gpu &gpu) {
-  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16;
   const bool tf32 = p.precision == GK_PRECISION_TF32, thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
-  if (is_half_type) {
+  if (p.is_half_type()) {
     const bool thin_by_tma =
         gpu.wgmma && p.a.k_major && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 && volume >= 1.6e7 * m;
     return (!thin || thin_by_tma) && !(volume < 1e6);
@@ -10848,7 +10748,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__tensor_gpu &gpu) {
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
-  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
+  const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
   const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
   plan.plan = forced ? GK_PLAN_AUTO : p.plan;
   plan.precision = GK_PRECISION_STRICT;
@@ -10880,8 +10780,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   return plan;
 }
 
-/* Its attributes tell which architecture the program's code for a device was compiled for; asked once for each device.
- * */
+/* Its attributes tell which architecture the program's code for a device was compiled for; asked once per device. */
 template <int> __global__ void gk__code_kernel() {}
 template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   static gk__per_device<int> codes;
@@ -10910,22 +10809,6 @@ template <class Args> struct gk__hopper_path {
   }
 };
 #ifdef GK__WGMMA
-static const unsigned gk__hopper_sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-template <class Config> struct gk__f32_hopper_launch {
-  cudaStream_t stream;
-  unsigned sms;
-  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
-    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
-     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
-     * multiprocessors that are free first. */
-    const unsigned blocks_per_sm = gk_ceil_div(grid_dim, sms);
-    unsigned smem = Config::smem;
-    if (blocks_per_sm < Config::resident && gk__hopper_sm_smem / (blocks_per_sm + 1) > smem)
-      smem = gk__hopper_sm_smem / (blocks_per_sm + 1);
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__f32_hopper_kernel<Config, Args>), grid_dim,
-                             static_cast<unsigned>(Config::thread_count), static_cast<size_t>(smem), stream, p);
-  }
-};
 template <class Acc, class Func> /* a template, so that files without products contain no kernel */
 struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__matmul_args<float, float, Acc, Func> args;
@@ -10942,8 +10825,19 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   static cudaError_t launch(const args &p, gk__partials *partials, cudaStream_t stream, int sms) {
     const size_t tiles =
         gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-    const gk__f32_hopper_launch<Config> launch = {stream, static_cast<unsigned>(sms)};
-    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch);
+    const unsigned sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
+     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
+     * multiprocessors that are free first. */
+    const auto launch_part = [=](const args &part, unsigned grid_dim) -> cudaError_t {
+      const unsigned blocks_per_sm = gk_ceil_div(grid_dim, static_cast<unsigned>(sms));
+      unsigned smem = Config::smem;
+      if (blocks_per_sm < Config::resident && sm_smem / (blocks_per_sm + 1) > smem)
+        smem = sm_smem / (blocks_per_sm + 1);
+      return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__f32_hopper_kernel<Config, args>), grid_dim,
+                               static_cast<unsigned>(Config::thread_count), static_cast<size_t>(smem), stream, part);
+    };
+    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch_part);
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, cudaStream_t stream,
                          int sms) {
@@ -10971,9 +10865,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
     return gk_ceil_div(p.m, static_cast<size_t>(tile_type::row_count)) *
            gk_ceil_div(p.n, static_cast<size_t>(tile_type::col_count));
   }
-  static size_t blocks(const args &p, int sms) {
-    return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
-  }
+  static size_t blocks(const args &p, int sms) { return p.limited(static_cast<size_t>(sms)); }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
    * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
@@ -11000,9 +10892,11 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Args>
-cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
-                               gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__partials *partials,
+                               cudaStream_t stream) {
   typedef typename Args::acc_type Acc;
+  gk__matmul_gpu gpu;
+  GK_TRY(gk__find_matmul_gpu(&gpu));
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.partitions = order.partitions;
   p.depth = order.depth;
@@ -11015,30 +10909,21 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, c
   const gk__tile_facts tile_facts =
       gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms, gk__hopper_path<Args>::takes(p), plan, unaligned);
   return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, stream, sms)
-                           : gk__launch_portable(p, tile_facts.plan, partials, smem_limit, stream);
+                           : gk__launch_portable(p, tile_facts.plan, partials, gpu, stream);
 }
 /* Adds the bytes of a product's partials to *partials. */
 template <class Args>
 cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
-  gk__matmul_gpu gpu;
   if (order.partitions < 2) return cudaSuccess;
-  GK_TRY(gk__find_matmul_gpu(&gpu));
   partials->measuring = true;
-  return gk__enqueue_strict(p, order, plan, gpu, partials, 0);
-}
-template <class Args>
-cudaError_t gk__launch_with_split_k(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials,
-                                    cudaStream_t stream) {
-  gk__matmul_gpu gpu;
-  GK_TRY(gk__find_matmul_gpu(&gpu));
-  return gk__enqueue_strict(p, order, plan, gpu, partials, stream);
+  return gk__enqueue_strict(p, order, plan, partials, 0);
 }
 /* A strict product with a given split. */
 template <class Args>
 cudaError_t gk__matmul_with_split_k(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
                                     cudaStream_t stream) {
   gk__partials partials = gk__partials_of(scratch, stream);
-  return partials.end(gk__launch_with_split_k(p, order, plan, &partials, stream));
+  return partials.end(gk__enqueue_strict(p, order, plan, &partials, stream));
 }
 template <class Args>
 cudaError_t gk__matmul_strict(const Args &p, gk_plan plan, const gk_scratch *scratch, cudaStream_t stream) {
@@ -11173,7 +11058,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     if (status == cudaSuccess && fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
-      status = gk__launch_with_split_k(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
+      status = gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
     }
     p.skip(p.batch);
   }
