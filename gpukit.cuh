@@ -5299,19 +5299,19 @@ template <class Acc, bool Normal> struct gk__random {
     return static_cast<Acc>(bits >> 63 ? -magnitude : magnitude);
   }
 };
-template <bool Normal, class Out>
-cudaError_t gk__random_array(const char *call, Out *output, size_t n, uint64_t seed, cudaStream_t stream) {
-  typedef typename gk__carried<Out>::type Acc;
+template <bool Normal, class Output>
+cudaError_t gk__random_array(const char *call, Output &output, size_t n, uint64_t seed, cudaStream_t stream) {
+  typedef typename gk__carried<typename gk__known<gk__item_of_array<Output>>::type>::type Acc;
   static_assert(std::is_floating_point<Acc>::value, "random numbers are of float, double, __half or __nv_bfloat16");
-  return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), output, n, stream);
+  GK_TRY(gk__check_size(call, "output", output, n));
+  return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), gk__known_output(gk__pointer_to(output)),
+                        n, stream);
 }
 template <class Output> cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
-  GK_TRY(gk__check_size("gk_random_uniform", "output", output, n));
-  return gk__random_array<false>("gk_random_uniform", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+  return gk__random_array<false>("gk_random_uniform", output, n, seed, stream);
 }
 template <class Output> cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
-  GK_TRY(gk__check_size("gk_random_normal", "output", output, n));
-  return gk__random_array<true>("gk_random_normal", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+  return gk__random_array<true>("gk_random_normal", output, n, seed, stream);
 }
 
 /* Prints the columns from begin to end of a row. */
