@@ -6095,33 +6095,37 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
     for (int i = 0; i < 4; i++) result.value[i] = offset & 1 ? some[i] : some[i + 1];
     return result;
   }
+  /* The number of elements from the last boundary of a vector of the matrix to the tile's first element in a row. */
+  template <class Epilogue> static GK__D unsigned row_offset(const Epilogue &epilogue, unsigned row_idx) {
+    const unsigned leading_dim = epilogue.leading_dim % 4;
+    return (epilogue.template vector_offset<4>() + row_idx * leading_dim) % 4;
+  }
   /* Stores the vectors of the matrix that are in the tile, with adjacent threads on adjacent ones. If the matrix is not
    * Aligned, they are not the vectors of the tile, and four elements of each row are in none, some at its begin and the
    * others at its end: store_ends stores these. The epilogue's matrix begins at the tile. */
   template <bool Aligned, class Epilogue>
   static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue) {
-    const unsigned row_vectors = Cols / 4,
-                   batch = 4; /* batch: vectors that are loaded before the first one is stored */
-    static_assert(Rows * row_vectors % (Threads * batch) == 0, "every thread has full batches");
+    const unsigned row_vectors = Cols / 4, row_step = Threads / row_vectors,
+                   batch = 4; /* vectors that are loaded before the first one is stored */
+    static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
+                  "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
     const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
-    const unsigned first_offset = epilogue.template vector_offset<4>(), leading_dim = epilogue.leading_dim % 4;
+    const unsigned first_row = threadIdx.x / row_vectors, vector_idx = threadIdx.x % row_vectors;
+    const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * 4 - offset;
+    if ((!Aligned && vector_idx == 0) || col_idx >= col_count) return;
     GK__UNROLL_BY(1)
-    for (unsigned i = threadIdx.x; i < Rows * row_vectors; i += Threads * batch) {
+    for (unsigned row0 = first_row; row0 < row_count; row0 += row_step * batch) {
       vector x[batch];
-      unsigned offset[batch];
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
-        const unsigned row_idx = (i + j * Threads) / row_vectors, vector_idx = (i + j * Threads) % row_vectors;
-        const vector *const row_data = reinterpret_cast<const vector *>(c_tile + row_idx * pitch);
-        offset[j] = Aligned ? 0 : (first_offset + row_idx * leading_dim) % 4;
-        x[j] = Aligned ? row_data[vector_idx] : shifted_vector(row_data, vector_idx, offset[j]);
+        const vector *const row_data = reinterpret_cast<const vector *>(c_tile + (row0 + j * row_step) * pitch);
+        x[j] = Aligned ? row_data[vector_idx] : shifted_vector(row_data, vector_idx, offset);
       }
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
-        const unsigned row_idx = (i + j * Threads) / row_vectors, vector_idx = (i + j * Threads) % row_vectors;
-        const unsigned col_idx = vector_idx * 4 - offset[j];
-        if (row_idx >= row_count || (!Aligned && vector_idx == 0)) continue;
+        const unsigned row_idx = row0 + j * row_step;
+        if (row_idx >= row_count) break;
         if (col_idx + 4 <= col_count)
           epilogue.store_vector(row_idx, col_idx, x[j].value);
         else
@@ -6130,10 +6134,9 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
     }
   }
   template <class Epilogue> static GK__D void store_ends(const float *c_tile, const Epilogue &epilogue) {
-    const unsigned first_offset = epilogue.template vector_offset<4>(), leading_dim = epilogue.leading_dim % 4;
     GK__UNROLL_BY(1)
     for (unsigned i = threadIdx.x; i < Rows * 4; i += Threads) {
-      const unsigned offset = (first_offset + i / 4 * leading_dim) % 4, col_idx = (i % 4 + Cols - offset) % Cols;
+      const unsigned col_idx = (i % 4 + Cols - row_offset(epilogue, i / 4)) % Cols;
       const float x[1] = {c_tile[i / 4 * pitch + col_idx]};
       epilogue.store(i / 4, col_idx, x);
     }
