@@ -4,7 +4,8 @@
  * Every other shape of a file is fitted to; the others say what the result is worth. The fit is a pattern search (Hooke
  * and Jeeves, "Direct search" solution of numerical and statistical problems, 1961): each number in turn is made larger
  * or smaller by a share of itself where that is better, and after each round all of them take the round's step once
- * more. Better means a smaller sum of two figures: how far the estimates are off, and what the choices lose. */
+ * more. At first better means estimates that are less far off. From there on, with the loss of the choices added to that:
+ * the loss alone has steps, and stretches without slope. */
 #ifndef BENCH_REFIT_H
 #define BENCH_REFIT_H
 
@@ -132,9 +133,14 @@ inline double refit_clocks(const refit_shape &shape, const plan_time &plan) {
                                  ? plan_clocks<refit_double>(shape.times.shape, plan, shape.sms)
                                  : plan_clocks<refit_float>(shape.times.shape, plan, shape.sms));
 }
+inline plan_time refit_chosen(const refit_shape &shape) {
+  return shape.times.shape.type == "f64" ? plan_chosen<refit_double>(shape.times.shape, shape.sms)
+                                         : plan_chosen<refit_float>(shape.times.shape, shape.sms);
+}
 /* How far the estimates of the table in use are off, as the mean over shapes of the mean over plans of |log(estimate /
- * time)|, where a plan that takes twice as long as the best counts a quarter; and what is lost by taking the plan with
- * the least estimate, as the mean of the share of the time that is lost. */
+ * time)|, where a plan that takes twice as long as the best counts a quarter; and what is lost by the planner's choice
+ * (of a plan that was not measured nothing is known: by the plan with the least estimate), as the mean of the share of
+ * the time that is lost. */
 struct refit_figures {
   double error, loss;
 };
@@ -142,12 +148,14 @@ inline refit_figures refit_figures_of(const std::vector<refit_shape> &shapes) {
   refit_figures sum = {0, 0};
   for (const refit_shape &shape : shapes) {
     const double best_us = shape.best_us();
+    const plan_time chosen = refit_chosen(shape);
     double errors = 0, weights = 0, least = HUGE_VAL, taken_us = best_us;
     for (const plan_time &plan : shape.times.plans) {
       const double clocks = refit_clocks(shape, plan), weight = best_us * best_us / (plan.us * plan.us);
+      const double rank = plan == chosen ? 0 : clocks;
       errors += weight * fabs(log(clocks / (plan.us * shape.times.sm_mhz)));
       weights += weight;
-      if (clocks < least) least = clocks, taken_us = plan.us;
+      if (rank < least) least = rank, taken_us = plan.us;
     }
     sum.error += errors / weights, sum.loss += 1 - best_us / taken_us;
   }
@@ -203,10 +211,10 @@ inline refit_figures refit_figures_by(const refit_table &table, const std::vecto
 
 /* --- The fit ------------------------------------------------------------------------------------------------------*/
 
-inline double refit_badness(const refit_table &table, const std::vector<refit_shape> &shapes) {
+inline double refit_badness(const refit_table &table, const std::vector<refit_shape> &shapes, bool with_loss) {
   if (!refit_allowed(table)) return HUGE_VAL;
   const refit_figures figures = refit_figures_by(table, shapes);
-  return figures.error + figures.loss;
+  return figures.error + (with_loss ? figures.loss : 0);
 }
 /* A number by a share of itself more or less, and by at least one. */
 inline unsigned refit_stepped(unsigned value, double share) {
@@ -214,16 +222,17 @@ inline unsigned refit_stepped(unsigned value, double share) {
   const double next = fabs(stepped - value) < 1 ? least : stepped;
   return next < 0 ? 0 : static_cast<unsigned>(lround(next));
 }
-/* The steps to begin with. A number on which no estimate depends has none, and stays as it is. */
+/* The steps to begin with. A number on which no estimate depends has none, and stays as it is, even if a choice does: the
+ * split of k depends on the costs of kernels that the file has no times of. */
 inline std::vector<double> refit_first_steps(refit_table table, const std::vector<refit_shape> &shapes) {
-  const double badness = refit_badness(table, shapes);
+  const double error = refit_figures_by(table, shapes).error;
   std::vector<double> steps;
   for (const refit_number &number : refit_numbers(&table)) {
     const unsigned value = *number.value;
     bool depends = false;
     for (const double share : {0.3, -0.3}) {
       *number.value = refit_stepped(value, share);
-      depends = depends || refit_badness(table, shapes) != badness;
+      depends = depends || (refit_allowed(table) && refit_figures_by(table, shapes).error != error);
     }
     *number.value = value;
     steps.push_back(depends ? 0.2 : 0);
@@ -241,10 +250,11 @@ inline refit_table refit_onwards(refit_table before, const refit_table &after) {
   return next;
 }
 /* From the table `start`, at most so many rounds. */
-inline refit_table refit_fit(const refit_table &start, const std::vector<refit_shape> &shapes, int rounds) {
+inline refit_table refit_search(const refit_table &start, const std::vector<refit_shape> &shapes, int rounds,
+                                bool with_loss) {
   const double smallest = 0.002;
   refit_table best = start;
-  double least = refit_badness(best, shapes);
+  double least = refit_badness(best, shapes, with_loss);
   std::vector<double> steps = refit_first_steps(start, shapes); /* negative: at first downwards */
   const std::vector<refit_number> numbers = refit_numbers(&best);
   for (int round = 0; round < rounds; round++) {
@@ -257,7 +267,7 @@ inline refit_table refit_fit(const refit_table &start, const std::vector<refit_s
       bool better = false;
       for (const double share : {steps[i], -steps[i]}) {
         *numbers[i].value = refit_stepped(value, share);
-        const double badness = refit_badness(best, shapes);
+        const double badness = refit_badness(best, shapes, with_loss);
         better = badness < least;
         if (better) {
           least = badness, steps[i] = share;
@@ -269,10 +279,13 @@ inline refit_table refit_fit(const refit_table &start, const std::vector<refit_s
     }
     if (ended) break;
     const refit_table onwards = refit_onwards(before, best);
-    const double badness = refit_badness(onwards, shapes);
+    const double badness = refit_badness(onwards, shapes, with_loss);
     if (badness < least) least = badness, best = onwards;
   }
   return best;
+}
+inline refit_table refit_fit(const refit_table &start, const std::vector<refit_shape> &shapes, int rounds) {
+  return refit_search(refit_search(start, shapes, rounds, false), shapes, rounds, true);
 }
 
 /* --- What is printed ----------------------------------------------------------------------------------------------*/
