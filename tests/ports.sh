@@ -23,7 +23,7 @@ port() {
 cross() {
   name=$1 target=$2 run=${3-} at=$folder/$1
   command -v zig >/dev/null || { echo "$name is skipped: zig is not here" && return; }
-  compile="zig c++ -target $target -O1 -UNDEBUG -std=c++17 -ffp-contract=off -I tests/cpu -I tests/cpu/stubs"
+  compile="zig c++ -target $target -O1 -UNDEBUG -std=c++17 -ffp-contract=off -I . -I tests/cpu -I tests/cpu/stubs"
   linked=0
   make BACKEND=cpu BUILD="$at" "$at/host/cuda_to_cpp" &&
     $compile -include cuda_runtime.h -x c++ -c /dev/null -o "$at/runtime.o" || failed=1
