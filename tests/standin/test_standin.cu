@@ -10,8 +10,11 @@
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 
+#include <assert.h>
 #include <math.h>
+#include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <vector>
 
 typedef unsigned long long u64;
@@ -1234,6 +1237,29 @@ static int anywhere[64]; /* for results of broken kernels: each failure frees wh
 #define EXPECT_FAILURE(...) expect_failure(__FILE__, __LINE__, __VA_ARGS__)
 
 /* --- broken kernels --- */
+
+/* The error is CUDA's own for it, and the process goes on. On the host an assert ends it, as ever. */
+__global__ void assert_below(int n) { NOTE(0), assert(static_cast<int>(threadIdx.x) < n); }
+
+TEST(a_failed_assert_ends_the_launch) {
+  if (in_child("a_failed_assert_ends_the_launch")) {
+    assert(strlen("on the host") == 3);
+    return;
+  }
+  said = stderr_of([&] { EXPECT_OK(launch(assert_below, 2, 32, 0, 28)); });
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorAssert);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorAssert);
+  EXPECT_OK(cudaDeviceReset());
+  EXPECT_SAID("error in kernel assert_below(int), grid (2,1,1), block (32,1,1)");
+  EXPECT_SAID(": thread (28,0,0), ");
+  EXPECT_SAID("Assertion `static_cast<int>(threadIdx.x) < n' failed.");
+  EXPECT_SAID_LINE(0);
+  EXPECT_OK(launch(assert_below, 2, 32, 0, 32));
+  EXPECT_OK(cudaDeviceSynchronize());
+  const child c = run_child("a_failed_assert_ends_the_launch", "");
+  EXPECT_EQ(c.signal, SIGABRT);
+  EXPECT_HAS(c.output.c_str(), "Assertion `strlen(\"on the host\") == 3' failed.");
+}
 
 template <class T> __global__ void early_return(T *p) {
   if (threadIdx.y == 3 && threadIdx.z == 1) return;

@@ -223,8 +223,8 @@ CUDA_CPU_RARE void watch(watchdog *dog, const launch *job, int workers) {
   report_standing(&what, dog, job);
 }
 
-/* Runs all blocks; false if the kernel failed. */
-CUDA_CPU_QUIET bool run(launch *job) {
+/* Runs all blocks; job->failed if the kernel failed. */
+CUDA_CPU_QUIET void run(launch *job) {
   pool &p = the_pool;
   pthread_mutex_lock(&p.lock);
   configure();
@@ -234,7 +234,7 @@ CUDA_CPU_QUIET bool run(launch *job) {
   if (job->cooperative && job->blocks > 1) {
     run_cooperative(job);
     pthread_mutex_unlock(&p.lock);
-    return !job->failed;
+    return;
   }
   unsigned long long threads = job->blocks * job->block.x * job->block.y * job->block.z;
   int workers = p.settings.workers;
@@ -271,9 +271,7 @@ CUDA_CPU_QUIET bool run(launch *job) {
       watch(&dog, job, workers);
   }
   pthread_mutex_unlock(&p.mutex);
-  bool failed = job->failed;
   pthread_mutex_unlock(&p.lock);
-  return !failed;
 }
 
 } // namespace cuda_cpu
