@@ -210,7 +210,7 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void fail_thread(const char *format, ...) {
 
 /* What assert() calls when it fails, in glibc and musl: this one comes before theirs. In a kernel it ends the launch, as
  * on a GPU, and not the process. */
-#if defined(__linux__) && !defined(CUDA_CPU_ELSEWHERE)
+#ifdef __linux__
 extern "C" [[noreturn]] void cuda_cpu_assert_fail(const char *, const char *, unsigned,
                                                   const char *) asm("__assert_fail");
 extern "C" CUDA_CPU_UNTRACED __attribute__((used)) inline void
