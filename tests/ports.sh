@@ -14,7 +14,8 @@ port() {
     command -v "$tool" >/dev/null || { echo "$name is skipped: $tool is not here" && return; }
   done
   echo "$name:"
-  env ${emulator:+TIMEOUT=3000} EMULATOR="$emulator" \
+  # LeakSanitizer cannot look into an emulated process.
+  env ${emulator:+TIMEOUT=3000 ASAN_OPTIONS=detect_leaks=0} EMULATOR="$emulator" \
     make test BACKEND=cpu CXX="$compiler" BUILD="$folder/$name" TESTS="$*" || failed=1
 }
 
@@ -23,7 +24,7 @@ port() {
 cross() {
   name=$1 target=$2 run=${3-} at=$folder/$1
   command -v zig >/dev/null || { echo "$name is skipped: zig is not here" && return; }
-  compile="zig c++ -target $target -O1 -UNDEBUG -std=c++17 -ffp-contract=off -I tests/cpu -I tests/cpu/stubs"
+  compile="zig c++ -target $target -O1 -UNDEBUG -std=c++17 -ffp-contract=off -I . -I tests/cpu -I tests/cpu/stubs"
   linked=0
   make BACKEND=cpu BUILD="$at" "$at/host/cuda_to_cpp" &&
     $compile -include cuda_runtime.h -x c++ -c /dev/null -o "$at/runtime.o" || failed=1

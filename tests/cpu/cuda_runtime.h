@@ -59,9 +59,10 @@
  *   always is one.
  *   A fetch from a texture or surface object that is gone or whose memory is, outside a surface, or as a type that the
  *   object does not give, ends the launch in the same way.
- *   A crash in a kernel (a wild access, a full stack, abort, a failed assert) names kernel, block, thread and, where it
- *   is known, the memory; then the process ends as it would have. Under ASan and UBSan the same comes with their
- *   reports, of accesses outside global memory, freed memory, static and dynamic shared memory too.
+ *   A failed assert ends the launch, too; later calls return cudaErrorAssert. Elsewhere than on Linux it is a crash.
+ *   A crash in a kernel (a wild access, a full stack, abort) names kernel, block, thread and, where it is known, the
+ *   memory; then the process ends as it would have. Under ASan and UBSan the same comes with their reports, of accesses
+ *   outside global memory, freed memory, static and dynamic shared memory too.
  *   A race names kernel, variable, both threads and both lines, and a read of what nothing has written its own; a
  *   program with either ends with status 66.
  *   A launch in which no thread returns or gets past a barrier for ten seconds goes on, but it is said where it stands.
@@ -94,9 +95,8 @@
  *     as many run at once as there are workers. All blocks of a cooperative launch run at once.
  *   - __activemask() is the thread alone, and with it cooperative_groups::coalesced_threads().
  *   - Device memory is the host's: what lies outside an allocation is found by ASan alone, what the host does to it, or
- *     a kernel of another device without peer access, by GPUKIT_CPU_PROTECT alone. A crash ends the process. printf and
- *     assert are the host's. Kernels run on worker threads, and see none of the caller's thread_local
- *     variables.
+ *     a kernel of another device without peer access, by GPUKIT_CPU_PROTECT alone. A crash ends the process. printf is
+ *     the host's. Kernels run on worker threads, and see none of the caller's thread_local variables.
  *   - ASan misses an access in front of the first, or with some compilers behind the last, of a file's __shared__
  *     variables, one that skips 128 bytes, and one from a variable to another in the same declaration; UBSan finds
  *     indices of declared arrays anyway.

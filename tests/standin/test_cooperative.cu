@@ -14,6 +14,9 @@
 #endif
 #pragma GCC diagnostic pop
 
+#include <unistd.h>
+#include <thread>
+#include "child.h"
 #include "device_array.h"
 #include "fault.h"
 
@@ -588,6 +591,40 @@ TEST(what_groups_cannot_do_is_named) {
   EXPECT_SAID_LINE(0);
   EXPECT_FAULT(launch(incomplete_tile, 1, 64, 3));
   EXPECT_SAID("a grid is not divided into parts of 4");
+}
+
+/* Block 0 waits for what nothing writes, and the others at the barrier. */
+__global__ void wait_before_the_barrier(volatile int *flag) {
+  if (blockIdx.x == 0) NOTE(0);
+  while (blockIdx.x == 0 && !*flag)
+    ;
+  cg::this_grid().sync();
+}
+
+TEST(a_cooperative_launch_that_waits_in_vain) {
+  const char *const name = "a_cooperative_launch_that_waits_in_vain";
+  if (!in_child(name)) {
+    EXPECT_PASSED(run_child(name, "GPUKIT_CPU_WATCHDOG=1"));
+    return;
+  }
+  int *flag = nullptr;
+  EXPECT_OK(cudaMallocManaged(&flag, sizeof *flag));
+  *flag = 0;
+  std::thread rescuer([=] {
+    sleep(3);
+    *const_cast<volatile int *>(flag) = 1;
+  });
+  said = stderr_of([=] { cooperate(wait_before_the_barrier, 3, 32, flag); });
+  rescuer.join();
+  EXPECT_OK(cudaDeviceSynchronize());
+  EXPECT_SAID(
+      "for 1 s no thread has returned or got past a barrier in kernel wait_before_the_barrier(int volatile*)\n");
+  EXPECT_SAID("    block (0,0,0) thread (");
+  EXPECT_SAID("    block (2,0,0) thread (");
+  lines[0]++;
+  if (!emulated()) EXPECT_SAID_LINE(0);
+  EXPECT_EQ(said.find("for 1 s"), said.rfind("for 1 s"));
+  EXPECT_OK(cudaFree(flag));
 }
 
 /* Stacks beyond those with guard pages, and then the next launch with those that are left. */

@@ -101,11 +101,11 @@ inline cudaError_t run_launch(const kept_launch &l) {
   const bool guards = protects() && device_count() > 1;
   if (guards) open_foreign_memory(l.device, false);
   if (l.cooperative) job.cooperative = grid_create(job.blocks);
-  const bool well = run(&job);
+  run(&job);
   if (guards) open_foreign_memory(l.device, true);
   if (job.cooperative && !grid_destroy(job.cooperative)) return error(cudaErrorLaunchOutOfResources);
   /* as on a GPU: the launch has gone well, and what comes after it reports the failure */
-  if (!well) __atomic_store_n(&device(l.device).sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
+  if (job.failed) __atomic_store_n(&device(l.device).sticky, static_cast<cudaError_t>(job.failed), __ATOMIC_RELEASE);
   return cudaSuccess;
 }
 

@@ -33,7 +33,7 @@ struct launch {
   dim3 grid, block;
   size_t shared_bytes; /* dynamic */
   unsigned long long blocks, next, number;
-  int failed;
+  int failed;                       /* the error that later calls return */
   struct grid_barrier *cooperative; /* NULL: an ordinary launch */
 };
 
@@ -182,10 +182,10 @@ CUDA_CPU_QUIET void go(worker *w, fiber *to) {
   go(w, &w->main);
   __builtin_unreachable();
 }
-[[noreturn]] CUDA_CPU_QUIET void fail(worker *w, const text *what) {
+[[noreturn]] CUDA_CPU_QUIET void fail(worker *w, const text *what, int error = cudaErrorLaunchFailure) {
   int before = 0;
   launch *job = const_cast<launch *>(w->job);
-  if (__atomic_compare_exchange_n(&job->failed, &before, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  if (__atomic_compare_exchange_n(&job->failed, &before, error, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     char name[512];
     text schedule = {};
     symbol_name(job->kernel, name, sizeof name);
@@ -207,6 +207,26 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void fail_thread(const char *format, ...) {
   va_end(args);
   fail(w, &what);
 }
+
+/* What assert() calls when it fails, in glibc and musl: this one comes before theirs. In a kernel it ends the launch, as
+ * on a GPU, and not the process. */
+#ifdef __linux__
+extern "C" [[noreturn]] void cuda_cpu_assert_fail(const char *, const char *, unsigned,
+                                                  const char *) asm("__assert_fail");
+extern "C" CUDA_CPU_UNTRACED __attribute__((used)) inline void
+cuda_cpu_assert_fail(const char *what, const char *file, unsigned line, const char *function) {
+  worker *w = this_worker();
+  text said = {};
+  if (w) {
+    add_thread(&said, w, w->current);
+    add(&said, ", ");
+  }
+  add(&said, "%s:%u: %s: Assertion `%s' failed.", file, line, function, what);
+  if (w) fail(w, &said, cudaErrorAssert);
+  fprintf(stderr, "%s\n", said.buffer);
+  abort();
+}
+#endif
 
 CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void in_kernel(const char *call) {
   if (self) return;

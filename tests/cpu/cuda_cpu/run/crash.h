@@ -168,7 +168,7 @@ CUDA_CPU_RARE void on_signal(int number, siginfo_t *info, void *) {
   alarm(10); /* should the fault be one of malloc, which names need */
   const char *what = number == SIGFPE    ? "division by zero or overflow"
                      : number == SIGILL  ? "illegal instruction (compilers put it where behaviour is undefined)"
-                     : number == SIGABRT ? "abort or assert"
+                     : number == SIGABRT ? "abort"
                                          : "wrong access";
   const bool has_address = (number == SIGSEGV || number == SIGBUS) && info->si_code > 0;
   report_crash(what, reinterpret_cast<uintptr_t>(info->si_addr), has_address);

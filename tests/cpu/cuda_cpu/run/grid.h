@@ -153,12 +153,31 @@ CUDA_CPU_QUIET worker *make_worker() {
   return w;
 }
 
+CUDA_CPU_QUIET void finish_job(pool_worker &me) {
+  pool &p = the_pool;
+  __atomic_store_n(&me.has_job, 0, __ATOMIC_RELAXED);
+  if (__atomic_sub_fetch(&p.busy, 1, __ATOMIC_ACQ_REL) == 0) {
+    pthread_mutex_lock(&p.mutex);
+    pthread_cond_signal(&p.done);
+    pthread_mutex_unlock(&p.mutex);
+  }
+}
+
 /* An OS thread for one block of a cooperative launch. */
-CUDA_CPU_QUIET void *cooperate(void *launched) {
-  launch *job = static_cast<launch *>(launched);
+CUDA_CPU_QUIET void *cooperate(void *place) {
+  pool &p = the_pool;
+  pool_worker &me = *static_cast<pool_worker *>(place);
+  launch *job = p.job;
   if (!grid_start(job->cooperative)) return nullptr;
   worker *w = make_worker();
+  pthread_mutex_lock(&p.mutex); /* the watchdog looks at it */
+  me.state = w;
+  pthread_mutex_unlock(&p.mutex);
   run_blocks(w, job);
+  pthread_mutex_lock(&p.mutex);
+  me.state = nullptr;
+  pthread_mutex_unlock(&p.mutex);
+  finish_job(me);
   for (int i = 0; i < w->fibers_made; i++) fiber_release(w->fibers[i]);
   trace_drop(w);
   shared_drop(w);
@@ -182,49 +201,71 @@ CUDA_CPU_QUIET void *work(void *number) {
       pthread_mutex_unlock(&p.mutex);
     }
     run_blocks(w, p.job);
-    __atomic_store_n(&me.has_job, 0, __ATOMIC_RELAXED);
-    if (__atomic_sub_fetch(&p.busy, 1, __ATOMIC_ACQ_REL) == 0) {
-      pthread_mutex_lock(&p.mutex);
-      pthread_cond_signal(&p.done);
-      pthread_mutex_unlock(&p.mutex);
-    }
+    finish_job(me);
   }
   return nullptr;
 }
 
+/* Called each second that a launch takes. */
+CUDA_CPU_RARE void watch(watchdog *dog, const launch *job, const pool_worker *workers, int count) {
+  uint64_t progress = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
+  for (int i = 0; i < count; i++)
+    if (const worker *w = workers[i].state) progress = mix(progress + progress_of(w));
+  dog->seconds = progress == dog->progress ? dog->seconds + 1 : 0;
+  dog->progress = progress;
+  if (dog->seconds != dog->patience) return;
+  text what = {};
+  for (int i = 0, said = 0; i < count && said < 12; i++)
+    if (__atomic_load_n(&workers[i].has_job, __ATOMIC_ACQUIRE)) {
+      add_standing(&what, workers[i].thread, job);
+      said++;
+    }
+  report_standing(&what, dog, job);
+}
+
+/* With p.mutex held: until all of these have finished. */
+CUDA_CPU_QUIET void wait_for_workers(const launch *job, const pool_worker *workers, int count) {
+  pool &p = the_pool;
+  watchdog dog = {p.settings.watchdog_seconds, 0, 0};
+  while (__atomic_load_n(&p.busy, __ATOMIC_ACQUIRE)) {
+    timespec second_from_now;
+    clock_gettime(CLOCK_REALTIME, &second_from_now);
+    second_from_now.tv_sec++;
+    if (!dog.patience)
+      pthread_cond_wait(&p.done, &p.mutex);
+    else if (pthread_cond_timedwait(&p.done, &p.mutex, &second_from_now) == ETIMEDOUT)
+      watch(&dog, job, workers, count);
+  }
+}
+
 /* All blocks at once, each on an OS thread of its own, since each has to be able to wait for every other one. */
 CUDA_CPU_COOPERATIVE void run_cooperative(launch *job) {
+  pool &p = the_pool;
   grid_barrier *g = job->cooperative;
-  pthread_t *threads = static_cast<pthread_t *>(calloc(job->blocks, sizeof(pthread_t)));
+  pool_worker *workers = static_cast<pool_worker *>(calloc(job->blocks, sizeof(pool_worker)));
   unsigned long long made = 0;
-  while (threads && made < job->blocks && !pthread_create(&threads[made], nullptr, cooperate, job)) made++;
+  p.job = job;
+  while (workers && made < job->blocks) {
+    workers[made].has_job = 1;
+    if (pthread_create(&workers[made].thread, nullptr, cooperate, &workers[made])) break;
+    made++;
+  }
   g->cannot_start = made < job->blocks;
   if (g->cannot_start)
     fprintf(stderr,
             "CUDA stand-in: the system gives %llu of the %llu OS threads for the blocks of a cooperative launch\n",
             made, job->blocks);
+  pthread_mutex_lock(&p.mutex);
+  p.busy = g->cannot_start ? 0 : static_cast<int>(made);
   grid_open(g);
-  for (unsigned long long i = 0; i < made; i++) pthread_join(threads[i], nullptr);
-  free(threads);
+  wait_for_workers(job, workers, static_cast<int>(made));
+  pthread_mutex_unlock(&p.mutex);
+  for (unsigned long long i = 0; i < made; i++) pthread_join(workers[i].thread, nullptr);
+  free(workers);
 }
 
-/* Called each second that a launch takes. */
-CUDA_CPU_RARE void watch(watchdog *dog, const launch *job, int workers) {
-  uint64_t progress = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
-  for (int i = 0; i < workers; i++)
-    if (const worker *w = the_pool.workers[i].state) progress = mix(progress + progress_of(w));
-  dog->seconds = progress == dog->progress ? dog->seconds + 1 : 0;
-  dog->progress = progress;
-  if (dog->seconds != dog->patience) return;
-  text what = {};
-  for (int i = 0; i < workers; i++)
-    if (__atomic_load_n(&the_pool.workers[i].has_job, __ATOMIC_ACQUIRE))
-      add_standing(&what, the_pool.workers[i].thread, job);
-  report_standing(&what, dog, job);
-}
-
-/* Runs all blocks; false if the kernel failed. */
-CUDA_CPU_QUIET bool run(launch *job) {
+/* Runs all blocks; job->failed if the kernel failed. */
+CUDA_CPU_QUIET void run(launch *job) {
   pool &p = the_pool;
   pthread_mutex_lock(&p.lock);
   configure();
@@ -234,7 +275,7 @@ CUDA_CPU_QUIET bool run(launch *job) {
   if (job->cooperative && job->blocks > 1) {
     run_cooperative(job);
     pthread_mutex_unlock(&p.lock);
-    return !job->failed;
+    return;
   }
   unsigned long long threads = job->blocks * job->block.x * job->block.y * job->block.z;
   int workers = p.settings.workers;
@@ -259,21 +300,10 @@ CUDA_CPU_QUIET bool run(launch *job) {
   }
   pthread_mutex_unlock(&p.mutex);
   for (int i = 0; i < 500 && __atomic_load_n(&p.busy, __ATOMIC_ACQUIRE); i++) pause_cpu();
-  watchdog dog = {p.settings.watchdog_seconds, 0, 0};
   pthread_mutex_lock(&p.mutex);
-  while (__atomic_load_n(&p.busy, __ATOMIC_ACQUIRE)) {
-    timespec second_from_now;
-    clock_gettime(CLOCK_REALTIME, &second_from_now);
-    second_from_now.tv_sec++;
-    if (!dog.patience)
-      pthread_cond_wait(&p.done, &p.mutex);
-    else if (pthread_cond_timedwait(&p.done, &p.mutex, &second_from_now) == ETIMEDOUT)
-      watch(&dog, job, workers);
-  }
+  wait_for_workers(job, p.workers, workers);
   pthread_mutex_unlock(&p.mutex);
-  bool failed = job->failed;
   pthread_mutex_unlock(&p.lock);
-  return !failed;
 }
 
 } // namespace cuda_cpu
