@@ -3791,11 +3791,10 @@ inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_s
                          : gk__temporary_scratch(temporary, bytes, call, stream);
 }
 
-/* After the launch: frees a temporary scratch, even if the launch failed. Returns the first error. */
-inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *temporary, const char *call,
-                                       cudaStream_t stream) {
-  if (!temporary->ptr) return status;
-  const cudaError_t freed = cudaFreeAsync(temporary->ptr, stream);
+/* After the launch: frees temporary memory, if there is any, even if the launch failed. Returns the first error. */
+inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const char *call, cudaStream_t stream) {
+  if (!memory) return status;
+  const cudaError_t freed = cudaFreeAsync(memory, stream);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 
@@ -3812,7 +3811,7 @@ cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan p
   const cudaError_t status = gk__launch_kernel(
       call, kernel, plan.blocks, block_threads, 0, stream, args..., plan, reinterpret_cast<gk__state *>(memory),
       reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
-  return gk__release_scratch(status, &temporary, call, stream);
+  return gk__free_temporary(status, temporary.ptr, call, stream);
 }
 
 template <class Input, class Out, class Operator>
@@ -3836,7 +3835,7 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
                         static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
                         reinterpret_cast<gk__state *>(memory),
                         reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
-  return gk__release_scratch(status, &temporary, call, stream);
+  return gk__free_temporary(status, temporary.ptr, call, stream);
 }
 
 template <class Input, class Out, class Operator>
@@ -5517,6 +5516,9 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
     return sub;
   }
 };
+
+/* The number of tiles, or of other units, that cover an extent of a product. */
+GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil_div(extent, tile_extent); }
 
 /* The range of k of a partition. */
 struct gk__partition_range {
@@ -7223,12 +7225,7 @@ struct gk__partials {
     memory = static_cast<unsigned char *>(temporary);
     return cudaSuccess;
   }
-  /* Frees temporary memory. Returns the first error. */
-  cudaError_t end(cudaError_t status) {
-    const cudaError_t freed = temporary ? cudaFreeAsync(temporary, stream) : cudaSuccess;
-    temporary = NULL;
-    return status == cudaSuccess ? gk__failed(freed, "gk_matmul") : status;
-  }
+  cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary, "gk_matmul", stream); }
 };
 inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
   gk__partials partials = gk__partials();
@@ -7292,18 +7289,14 @@ template <class Element> struct gk__operand_view {
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
 };
-template <class Element, class Out, class Func = gk__identity> struct gk__tensor_args {
+/* A product, or a batch of them, as the tensor-core kernels take it. */
+template <class Element, class Out, class Func = gk__identity>
+struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   gk__operand_view<Element> a, b;
-  Out *c;
-  size_t ldc, stride_c;
-  size_t m, n, k, batch;
-  float alpha, beta;
+  size_t k;
   const unsigned *strict; /* emulated fp32: device flag; if it is not 0, the kernel returns at once. Else NULL */
-  size_t max_blocks;      /* of a launch; 0: no limit */
-  Func func;
-  explicit gk__tensor_args(const Func &f = Func())
-      : a(), b(), c(NULL), ldc(0), stride_c(0), m(0), n(0), k(0), batch(0), alpha(0), beta(0), strict(NULL),
-        max_blocks(0), func(f) {}
+  explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
+      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0), strict(NULL) {}
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__BF16_PARTS 3
@@ -9123,24 +9116,20 @@ template <int First> bool gk__wgmma_available() { /* a template, so that files w
   return code == cudaSuccess && answer > 0;
 }
 
-/* A box is `box_cols` elements by `box_rows` rows. 128-byte rows have the 128-byte swizzle, 64-byte rows the 64-byte
- * swizzle. L2 promotion is 128 bytes for 128-byte rows, because what follows belongs to other blocks; else 256. */
+/* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
+ * promotion is 128 bytes, because what follows belongs to other blocks. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
                                 size_t leading_dim, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
-                                int box_cols, int box_rows) {
+                                int box_rows) {
   const size_t item_bytes = static_cast<size_t>(bytes);
   const uint64_t dims[] = {inner, outer, batch, parts};
   const uint64_t strides[] = {leading_dim * item_bytes, batch > 1 ? stride_batch * item_bytes : 16,
                               parts > 1 ? stride_part * item_bytes : 16};
-  const unsigned sizes[] = {static_cast<unsigned>(box_cols), static_cast<unsigned>(box_rows), 1, 1};
+  const unsigned sizes[] = {static_cast<unsigned>(128 / bytes), static_cast<unsigned>(box_rows), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  const int no_swizzle = 0, swizzle_64 = 2, swizzle_128 = 3, promote_128 = 2, promote_256 = 3; /* of cuda.h */
-  const int row_bytes = box_cols * bytes, promotion = row_bytes == 128 ? promote_128 : promote_256;
-  int swizzle = no_swizzle;
-  if (row_bytes == 64) swizzle = swizzle_64;
-  if (row_bytes == 128) swizzle = swizzle_128;
-  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, swizzle,
-                                  promotion, 0) == 0;
+  const int swizzle_128 = 3, promote_128 = 2; /* of cuda.h */
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, swizzle_128,
+                                  promote_128, 0) == 0;
 }
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
@@ -9148,8 +9137,7 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, si
   typedef gk__wgmma_type<Element> type;
   return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
-                             static_cast<size_t>(parts), v.stride_part, 128 / type::bytes,
-                             v.k_major ? box_rows : 128 / type::bytes);
+                             static_cast<size_t>(parts), v.stride_part, v.k_major ? box_rows : 128 / type::bytes);
 }
 /* Encodes the tensor maps of A, which may be split. The lead of a row consists of elements of the row before. */
 template <class Element>
@@ -9177,35 +9165,48 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, si
   return fits;
 }
 
-/* Fills in the parameters that describe C and its tiles_m x tiles_n tiles, and launches the kernel. Without clusters
- * the blocks are persistent. With clusters of `cluster_size` blocks, each computes one tile. */
-template <class Shape, class Config, class Problem>
-cudaError_t gk__wgmma_enqueue(gk__kernel<Config> kernel, Config &p, const Problem &x, size_t tiles_m, size_t tiles_n,
-                              unsigned cluster_size, int sms, cudaStream_t stream) {
+/* Fills in the parameters that both kernels have, and launches the kernel: for tiles_m x tiles_n tiles, whose operands
+ * are a and b, mapped if they have tensor maps. Without clusters the blocks are persistent. With clusters of
+ * `cluster_size` blocks, each computes one tile. */
+template <class Shape, class Params, class Element, class Out, class Func>
+cudaError_t gk__wgmma_enqueue(gk__kernel<Params> kernel, Params &p, const gk__tensor_args<Element, Out, Func> &x,
+                              const gk__operand_view<Element> &a, const gk__operand_view<Element> &b, bool mapped,
+                              size_t tiles_m, size_t tiles_n, unsigned cluster_size, int sms, cudaStream_t stream) {
+  const size_t max_dim = 0x7fffffff, depth = 128 / gk__wgmma_type<Element>::bytes,
+               pair = 2 * gk__wgmma_type<Out>::bytes;
+  if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > max_dim / 8 / (tiles_m * tiles_n))
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
+                    x.m, x.n, x.k, x.batch);
   p.dest = x.c;
   p.ldc = x.ldc;
   p.stride_c = x.stride_c;
-  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
-  p.tiles_m = static_cast<unsigned>(tiles_m), p.tiles_n = static_cast<unsigned>(tiles_n);
+  p.m = static_cast<unsigned>(x.m);
+  p.n = static_cast<unsigned>(x.n);
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (Shape::params::splits ? depth / 4 - 1 : 0), depth));
+  p.tiles_m = static_cast<unsigned>(tiles_m);
+  p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
   while (p.raster_rows * p.raster_rows * 2 * Shape::row_count <= static_cast<unsigned>(sms * Shape::col_count))
     p.raster_rows *= 2;
   p.alpha = x.alpha;
   p.beta = x.beta;
+  p.strict = x.strict;
+  p.a_batched = a.stride_batch && x.batch > 1;
+  p.b_batched = b.stride_batch && x.batch > 1;
+  p.pairs_aligned =
+      reinterpret_cast<uintptr_t>(x.c) % pair == 0 && x.ldc % 2 == 0 && (x.batch == 1 || x.stride_c % 2 == 0);
 
-  const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
+  const size_t most = x.limited(static_cast<size_t>(sms));
   const unsigned at_once = most > cluster_size ? static_cast<unsigned>(most) / cluster_size : 1;
   const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
   kernel.cluster_blocks = cluster_size;
-  cudaError_t status = cudaSuccess;
-  for (p.first_tile = 0; p.first_tile < tiles && status == cudaSuccess; p.first_tile = p.end_tile) {
+  for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, now = left < at_once ? left : at_once;
-    p.end_tile =
-        cluster_size > 1 ? p.first_tile + now : tiles; /* clusters compute one tile; other blocks are persistent */
-    status = gk__launch_kernel("gk_matmul", kernel, now * cluster_size, static_cast<unsigned>(Shape::thread_count),
-                               static_cast<size_t>(Shape::smem), stream, p);
+    p.end_tile = cluster_size > 1 ? p.first_tile + now : tiles;
+    GK_TRY(gk__launch_kernel("gk_matmul", kernel, now * cluster_size, static_cast<unsigned>(Shape::thread_count),
+                             static_cast<size_t>(Shape::smem), stream, p));
   }
-  return status;
+  return cudaSuccess;
 }
 
 /* The number of tile rows of an m x k operand that is split into `split` matrices. */
@@ -9216,47 +9217,32 @@ inline size_t gk__split_tile_count(size_t m, size_t split, size_t row_count) {
 template <class Shape, class Element, class Out, class Func>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size, int sms,
                              cudaStream_t stream) {
-  const char *const call = "gk_matmul";
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
-  const size_t bytes = gk__wgmma_type<Out>::bytes, depth = 128 / gk__wgmma_type<Element>::bytes;
+  const size_t bytes = gk__wgmma_type<Out>::bytes, max_rows = Shape::row_count;
   const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
-  const size_t tiles_m = gk__split_tile_count(x.m, split, static_cast<size_t>(Shape::row_count));
-  const size_t tiles_n = gk_ceil_div(x.n, static_cast<size_t>(Shape::col_count));
-  const size_t c_address = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t max_stride =
-      ((size_t(1) << 40) - 16) / bytes; /* elements; the strides of a tensor map are below 2^40 bytes */
+  const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
+  const size_t max_stride = ((size_t(1) << 40) - 16) / bytes; /* the strides of a tensor map are below 2^40 bytes */
   gk__wgmma_args<Shape, Func> p(x.func);
   /* Boxes do not extend beyond the rows of A, because TMA would spend more time on zeros than on elements. The stale
    * elements in their place only reach accumulators that are not stored. */
-  const int box = x.a.k_major && part_rows < static_cast<size_t>(Shape::row_count)
-                      ? static_cast<int>(gk_round_up(part_rows, size_t(8)))
-                      : Shape::row_count;
+  const int box = static_cast<int>(x.a.k_major && part_rows < max_rows ? gk_round_up(part_rows, size_t(8)) : max_rows);
   p.stage_bytes = static_cast<unsigned>(Shape::stage_bytes - Shape::parts * (Shape::row_count - box) * 128);
-  p.tma_store = !Shape::cluster_split_k && c_address % 16 == 0 && x.ldc * bytes % 16 == 0 &&
-                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 &&
-                x.m % split == 0 && /* TMA stores multiples of 16 bytes */
+  /* TMA stores multiples of 16 bytes. */
+  p.tma_store = !Shape::cluster_split_k && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc * bytes % 16 == 0 &&
+                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
-  p.pairs_aligned = c_address % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  const bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
-                    x.batch <= 0x7fffffff / 8 / (tiles_m * tiles_n) &&
-                    gk__map_a(&p, x.a, x.m, x.k, x.batch, Shape::parts, box) &&
-                    gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
-                    (!p.tma_store || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes,
-                                                         x.c, x.n, part_rows, x.ldc * split, x.batch, x.stride_c, split,
-                                                         x.ldc, static_cast<int>(128 / bytes), 64));
-  if (!fits)
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
-                    x.m, x.n, x.k, x.batch);
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth));
-  p.strict = x.strict;
   p.a_k_major = x.a.k_major;
   p.b_k_major = x.b.k_major;
-  p.a_batched = x.a.stride_batch && x.batch > 1;
-  p.b_batched = x.b.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, tiles_m, tiles_n, cluster_size, sms, stream);
+  const bool mapped =
+      gk__map_a(&p, x.a, x.m, x.k, x.batch, Shape::parts, box) &&
+      gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
+      (!p.tma_store || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes, x.c, x.n,
+                                           part_rows, x.ldc * split, x.batch, x.stride_c, split, x.ldc, 64));
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, x.a, x.b, mapped, gk__split_tile_count(x.m, split, max_rows),
+                                  gk__tile_count(x.n, Shape::col_count), cluster_size, sms, stream);
 }
 
 /* The cost of a tile in nanoseconds, measured on an H200: for each k block (128 bytes of k), and the rest. Up to
@@ -9311,32 +9297,33 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
     }
   return best;
 }
-/* A set of tiles: run() chooses one for `batch` matrices of row_count x col_count, and launches its kernel. For an A
- * that is split, these are the split matrices. The cost of a k block is proportional to the number of its products. */
+/* A set of tiles: run() chooses one for matrices of row_count x col_count, and launches its kernel. For an A that is
+ * split, these are the split matrices. */
 template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t row_count, size_t col_count,
-                         size_t k_blocks, size_t batch, gk__wgmma_sector_penalty penalty, int sms,
-                         cudaStream_t stream) {
+                         gk__wgmma_sector_penalty penalty, int sms, cudaStream_t stream) {
     cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, int,
                                     cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out, Func>...};
-    const gk__wgmma_tile_cost tiles[] = {
-        {Tiles::row_count, Tiles::col_count, Tiles::k_block_time * Products, Tiles::overhead, Tiles::ranks}...};
+    const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
+    const size_t k_blocks = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
     const gk__wgmma_choice choice = gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count,
-                                                     k_blocks, batch, penalty, sms);
+                                                     k_blocks, Splits ? p.batch * p.a.split : p.batch, penalty, sms);
     return launches[choice.tile_idx](p, choice.cluster_size, sms, stream);
   }
 };
 
 template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1>
 struct gk__wgmma_tile {
-  static const size_t row_count = Rows, col_count = Cols;
-  static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
+  static gk__wgmma_tile_cost cost(unsigned products) {
+    return {Rows, Cols, KBlockTime * products, Overhead, MaxCluster};
+  }
   template <int Products, bool Splits>
   using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (MaxCluster > 1), Splits>;
   template <int Products, bool Splits, class Element, class Out, class Func>
-  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned use, int sms, cudaStream_t stream) {
-    return gk__wgmma_launch<shape<Products, Splits>>(p, use, sms, stream);
+  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
+                            cudaStream_t stream) {
+    return gk__wgmma_launch<shape<Products, Splits>>(p, cluster_size, sms, stream);
   }
 };
 typedef gk__wgmma_tile<128, 256, 4, 760, 800> gk__wgmma_128_256;
@@ -9364,12 +9351,9 @@ template <> struct gk__wgmma_tile_sets<1> {
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tile_sets<Products> tiles;
-  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<Element>::bytes)),
-               split = p.a.split;
   const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty_of(p);
-  if (split > 1)
-    return tiles::split::run(p, gk_ceil_div(p.m, split), p.n, k_blocks, p.batch * split, penalty, sms, stream);
-  return tiles::whole::run(p, p.m, p.n, k_blocks, p.batch, penalty, sms, stream);
+  if (p.a.split > 1) return tiles::split::run(p, gk_ceil_div(p.m, size_t(p.a.split)), p.n, penalty, sms, stream);
+  return tiles::whole::run(p, p.m, p.n, penalty, sms, stream);
 }
 
 /* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
@@ -9395,7 +9379,7 @@ template <class Params> struct gk__tf32_params : Params {
  * other their accumulators, which are stored over the ring. */
 template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
   typedef gk__tf32_params<typename gk__wgmma_params_of<Splits>::type> params;
-  static const int row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
+  static const int products = 1, row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
                    thread_count = 128 * (consumers + 1);
   static const int box_bytes = 32 * 128, r_bytes = row_count * 128, stage_bytes = r_bytes + Cols * 128;
   static const int barriers_offset = Stages * stage_bytes, smem = barriers_offset + Stages * 16 + 8 + 1024;
@@ -9685,42 +9669,35 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 template <class Shape, class Out, class Func>
 cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out, Func> &x, unsigned cluster_size, int sms,
                             cudaStream_t stream) {
-  const char *const call = "gk_matmul";
   const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape, Func>);
   bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
   gk__wgmma_args<Shape, Func> p(x.func);
   p.transposed = x.a.k_major != 0;
   const gk__operand_view<float> &register_operand = p.transposed ? x.b : x.a,
                                 &k_major_operand = p.transposed ? x.a : x.b;
-  const size_t row_count = p.transposed ? x.n : x.m, col_count = p.transposed ? x.m : x.n,
-               stride_c = x.batch > 1 ? x.stride_c : 0;
+  const size_t row_count = p.transposed ? x.n : x.m, col_count = p.transposed ? x.m : x.n;
   const size_t split = Shape::params::splits ? k_major_operand.split : 1, part_cols = gk_ceil_div(col_count, split);
-  const size_t max_cols = Shape::col_count, tiles_m = gk_ceil_div(row_count, static_cast<size_t>(Shape::row_count));
-  const size_t tiles_n = gk__split_tile_count(col_count, split, max_cols);
+  const size_t max_cols = Shape::col_count;
   const int box = static_cast<int>(part_cols < max_cols ? gk_round_up(part_cols, size_t(8)) : max_cols);
-  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (tiles_m * tiles_n) ||
-      !gk__map_operand(&p.b, register_operand, row_count, x.k, x.batch, 1, 32) ||
-      !gk__map_a(&p, k_major_operand, col_count, x.k, x.batch, 1, box))
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
-                    x.m, x.n, x.k, x.batch);
   p.stage_bytes = static_cast<unsigned>(box * 128);
-  p.vectors_aligned = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
-  p.pairs_aligned = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? 7 : 0), size_t(32)));
-  p.a_batched = k_major_operand.stride_batch && x.batch > 1;
-  p.b_batched = register_operand.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, tiles_m, tiles_n, cluster_size, sms, stream);
+  p.vectors_aligned =
+      reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && (x.batch == 1 || x.stride_c % 4 == 0);
+  const bool mapped = gk__map_operand(&p.b, register_operand, row_count, x.k, x.batch, 1, 32) &&
+                      gk__map_a(&p, k_major_operand, col_count, x.k, x.batch, 1, box);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, k_major_operand, register_operand, mapped,
+                                  gk__tile_count(row_count, Shape::row_count),
+                                  gk__split_tile_count(col_count, split, max_cols), cluster_size, sms, stream);
 }
 
 /* 128 rows of R by Cols columns. */
 template <int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1> struct gk__tf32_tile {
-  static const size_t row_count = 128, col_count = Cols;
-  static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
+  static gk__wgmma_tile_cost cost(unsigned) { return {128, Cols, KBlockTime, Overhead, MaxCluster}; }
   template <int, bool Splits, class Element, class Out, class Func>
-  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned use, int sms, cudaStream_t stream) {
-    return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, use, sms, stream);
+  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
+                            cudaStream_t stream) {
+    return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, cluster_size, sms, stream);
   }
 };
 typedef gk__tf32_tile<256, 4, 765, 900> gk__tf32_256;
@@ -9734,16 +9711,11 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, c
                           gk__tf32_256_split_k, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
       whole_tiles;
   typedef gk__wgmma_tiles<1, true, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_256_split_k> split_tiles;
-  const size_t k_blocks = gk_ceil_div(p.k, size_t(32)), split = p.a.split;
   if (p.a.k_major && p.b.k_major)
-    return gk__wgmma_tile_sets<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_sector_penalty_of(p), sms,
-                                              stream);
-  const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty();
-  const size_t row_count = p.a.k_major ? p.n : p.m, col_count = p.a.k_major ? p.m : p.n;
-  if (split > 1)
-    return split_tiles::run(p, row_count, gk_ceil_div(col_count, split), k_blocks, p.batch * split, penalty, sms,
-                            stream);
-  return whole_tiles::run(p, row_count, col_count, k_blocks, p.batch, penalty, sms, stream);
+    return gk__wgmma_tile_sets<1>::whole::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
+  const gk__wgmma_sector_penalty none = gk__wgmma_sector_penalty();
+  if (p.a.split > 1) return split_tiles::run(p, p.n, gk_ceil_div(p.m, size_t(p.a.split)), none, sms, stream);
+  return whole_tiles::run(p, p.a.k_major ? p.n : p.m, p.a.k_major ? p.m : p.n, none, sms, stream);
 }
 
 #else
@@ -10921,16 +10893,11 @@ cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_pla
 }
 /* A strict product with a given split. */
 template <class Args>
-cudaError_t gk__matmul_with_split_k(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
-                                    cudaStream_t stream) {
+cudaError_t gk__matmul_strict(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
+                              cudaStream_t stream) {
   gk__partials partials = gk__partials_of(scratch, stream);
   return partials.end(gk__enqueue_strict(p, order, plan, &partials, stream));
 }
-template <class Args>
-cudaError_t gk__matmul_strict(const Args &p, gk_plan plan, const gk_scratch *scratch, cudaStream_t stream) {
-  return gk__matmul_with_split_k(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), plan, scratch, stream);
-}
-
 /* The view of an operand or of its copy, and the description of the copy. */
 template <class Element, class Item>
 void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size_t leading_dim, size_t stride,
@@ -11026,103 +10993,78 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
   const size_t batch = p.batch;
   unsigned *const fallback_flag =
       Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
-  cudaError_t status = cudaSuccess;
-  for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
+  for (size_t done = 0; done < batch; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
-    gk__tensor_args<Element, Out, Func> q(p.func);
+    gk__tensor_args<Element, Out, Func> q(p);
     gk__raw_operand<Item> raw_a, raw_b;
     unsigned char *const work_a = area.memory + GK__WORK_FRONT;
     unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
-    gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, batch, work_a, &raw_a, &q.a);
-    gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
-    if (raw_a.batch > 1) raw_a.batch = p.batch;
-    if (raw_b.batch > 1) raw_b.batch = p.batch;
-    q.c = p.c;
-    q.ldc = p.ldc;
-    q.stride_c = p.stride_c;
-    q.m = p.m;
-    q.n = p.n;
+    gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, p.batch, work_a, &raw_a, &q.a);
+    gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, p.batch, work_b, &raw_b, &q.b);
     q.k = p.k;
-    q.batch = p.batch;
-    q.alpha = p.alpha;
-    q.beta = p.beta;
     q.strict = fallback_flag;
-    q.max_blocks = p.max_blocks;
     if (fallback_flag)
-      status = gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul");
-    if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
-      status = gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
-                                                 fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream);
-    if (status == cudaSuccess)
-      status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
-                                          : gk__mma_run<Products>(q, mma_plan, *partials, stream);
-    if (status == cudaSuccess && fallback_flag) {
+      GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
+    if (plan.a.wanted || plan.b.wanted)
+      GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
+                                               fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream));
+    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
+                                      : gk__mma_run<Products>(q, mma_plan, *partials, stream));
+    if (fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
-      status = gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
+      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream));
     }
     p.skip(p.batch);
   }
-  return status;
+  return cudaSuccess;
 }
-/* A product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
+/* A product on tensor cores, if its kernels are compiled (true_type). Everything that can fail is checked or allocated
+ * before the first launch. */
+template <int, int, class, class... Args> cudaError_t gk__matmul_on_tensor_cores(std::false_type, const Args &...) {
+  return cudaErrorNotSupported; /* no call has such a plan */
+}
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
-cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan, int sms,
-                                       const gk_scratch *scratch, cudaStream_t stream) {
-  const char *const call = "gk_matmul";
+cudaError_t gk__matmul_on_tensor_cores(std::true_type, const gk__matmul_args<Item, Out, float, Func> &p,
+                                       const gk__product_plan &plan, int sms, const gk_scratch *scratch,
+                                       cudaStream_t stream) {
   gk__work_area area;
   gk__partials partials = gk__partials_of(scratch, stream);
-  GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
   gk__mma_plan mma_plan = gk__mma_plan();
+  GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
   if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
   if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
   GK_TRY(partials.begin());
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
-    status = gk__temporary_memory(&area.temporary, area.bytes, call, stream);
+    status = gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", stream);
     area.memory = static_cast<unsigned char *>(area.temporary);
   }
   if (status == cudaSuccess)
     status =
         gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
-  const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
-  status = status == cudaSuccess ? gk__failed(freed, call) : status;
-  return partials.end(status);
+  return partials.end(gk__free_temporary(status, area.temporary, "gk_matmul", stream));
 }
 
 /* Precision of a call whose template arguments name none: its kernels are compiled for all of them. */
 enum { GK__EVERY_PRECISION = -1 };
-/* A product on tensor cores, if its kernels are compiled. */
-template <bool Compiled, int Preparation, int Products, class Element> struct gk__tensor_product {
-  template <class Args>
-  static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, const gk_scratch *scratch,
-                         cudaStream_t stream) {
-    return gk__matmul_on_tensor_cores<Preparation, Products, Element>(p, plan, sms, scratch, stream);
-  }
-};
-template <int Preparation, int Products, class Element>
-struct gk__tensor_product<false, Preparation, Products, Element> {
-  template <class Args>
-  static cudaError_t run(const Args &, const gk__product_plan &, int, const gk_scratch *, cudaStream_t) {
-    return cudaErrorNotSupported; /* no call has such a plan */
-  }
-};
 /* A planned product. The strict kernels are always compiled, because small and thin products run on them. */
 template <int Precision, class Args>
 cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms, gk_plan strict_plan,
                             const gk_scratch *scratch, cudaStream_t stream) {
   typedef typename Args::item_type Item;
   const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value;
-  const bool has_half = gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT;
-  const bool has_tf32 = is_float && (every || Precision == GK_PRECISION_TF32);
-  const bool has_emulated = is_float && (every || Precision == GK_PRECISION_EMULATED);
-  if (!plan.tensor()) return gk__matmul_strict(p, strict_plan, scratch, stream);
+  typedef std::integral_constant<bool, gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT> has_half;
+  typedef std::integral_constant<bool, is_float && (every || Precision == GK_PRECISION_TF32)> has_tf32;
+  typedef std::integral_constant<bool, is_float && (every || Precision == GK_PRECISION_EMULATED)> has_emulated;
   if (plan.precision == GK_PRECISION_TF32)
-    return gk__tensor_product<has_tf32, GK__PREPARE_TF32, 1, float>::run(p, plan, sms, scratch, stream);
+    return gk__matmul_on_tensor_cores<GK__PREPARE_TF32, 1, float>(has_tf32(), p, plan, sms, scratch, stream);
   if (plan.precision == GK_PRECISION_EMULATED)
-    return gk__tensor_product<has_emulated, GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>::run(p, plan, sms, scratch,
-                                                                                           stream);
-  return gk__tensor_product<has_half, GK__PREPARE_COPY, 1, Item>::run(p, plan, sms, scratch, stream);
+    return gk__matmul_on_tensor_cores<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>(has_emulated(), p, plan, sms, scratch,
+                                                                                stream);
+  if (plan.tensor())
+    return gk__matmul_on_tensor_cores<GK__PREPARE_COPY, 1, Item>(has_half(), p, plan, sms, scratch, stream);
+  return gk__matmul_strict(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, scratch, stream);
 }
 
 /* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
@@ -11846,7 +11788,7 @@ template <class Item, class Operator> struct gk__dist_fold {
     const cudaError_t code = cudaMemsetAsync(temporary.ptr, 0, bytes, ctx.stream);
     return code == cudaSuccess ? code : end(ctx.failed(code));
   }
-  cudaError_t end(cudaError_t status) const { return gk__release_scratch(status, &temporary, ctx.call, ctx.stream); }
+  cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary.ptr, ctx.call, ctx.stream); }
 };
 
 template <class Input, class Output, class Operator>

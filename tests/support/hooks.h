@@ -84,7 +84,6 @@
 #define hook_matmul_output gk__matmul_output
 #define HOOK_MATMUL_PARTITIONS GK__MATMUL_PARTITIONS
 #define hook_matmul_strict gk__matmul_strict
-#define hook_matmul_with_split_k gk__matmul_with_split_k
 #define hook_max_split_bits gk__max_split_bits
 #define hook_measure_partials gk__measure_partials
 #define hook_measured_reduce_costs gk__measured_reduce_costs
