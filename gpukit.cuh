@@ -5520,6 +5520,12 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
 /* The number of tiles, or of other units, that cover an extent of a product. */
 GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil_div(extent, tile_extent); }
 
+/* Sets accumulators to 0. */
+template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) {
+  GK__UNROLL
+  for (int i = 0; i < Rows * Cols; i++) value[i / Cols][i % Cols] = 0;
+}
+
 /* The range of k of a partition. */
 struct gk__partition_range {
   size_t begin;
@@ -5591,6 +5597,33 @@ template <int Pending> GK__D void gk__copy_wait() {
 #endif
 }
 
+/* Which elements of a tile a thread copies: vector v of vector_width elements of thread t begins at row row_idx(t) +
+ * row_offset(v) and column col_idx(t) + col_offset(v) of the tile as it is stored in global memory. Here adjacent
+ * threads copy adjacent vectors. */
+template <int Cols, int Threads, int Width> struct gk__copy_map {
+  static const int vector_width = Width, row_vectors = Cols / Width;
+  static const int row_passes = row_vectors / Threads > 0 ? row_vectors / Threads : 1;
+  static __device__ int row_idx(int t) { return t / row_vectors; }
+  static __device__ int col_idx(int t) { return t % row_vectors * Width; }
+  static __device__ constexpr int row_offset(int v) {
+    return Threads >= row_vectors ? v * (Threads / row_vectors) : v / row_passes;
+  }
+  static __device__ constexpr int col_offset(int v) {
+    return Threads >= row_vectors ? 0 : v % row_passes * Threads * Width;
+  }
+};
+/* Here a warp copies single elements of four rows and eight columns. */
+template <int Cols, int Threads> struct gk__transpose_map {
+  static const int vector_width = 1, warps = Threads / 32, octets = Cols / 8;
+  static const int warps_n = warps < octets ? warps : octets; /* warps side by side */
+  static __device__ int row_idx(int t) { return t % 32 / 8 + t / 32 / warps_n * 4; }
+  static __device__ int col_idx(int t) { return t % 8 + t / 32 % warps_n * 8; }
+  static __device__ constexpr int row_offset(int v) {
+    return warps >= octets ? warps / octets * 4 * v : v / (octets / warps_n) * 4;
+  }
+  static __device__ constexpr int col_offset(int v) { return warps >= octets ? 0 : v % (octets / warps_n) * 8 * warps; }
+};
+
 /* Loads one operand to shared memory, one stage at a time: TileDepth of k by Outer rows of A or columns of B.
  *
  * In global memory the operand is K-major (the elements of a row of A or a column of B are contiguous) or MN-major. In
@@ -5614,39 +5647,10 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   static const bool async = GK__HAS_CP_ASYNC && std::is_same<Item, Acc>::value;
 
   enum { by_vector, by_element, transposing };
-  /* Which elements of the tile, as it is stored in global memory, a thread copies: vector v of thread t begins at row
-   * row_idx(t) + row_offset(v) and column col_idx(t) + col_offset(v). */
-  template <int Access, bool KMajor> struct map_of {
-    static const int vector_width = Access == by_vector ? vector : 1, vector_count = thread_items / vector_width;
-    static const int row_vectors = (KMajor ? TileDepth : Outer) / vector_width;
-    static const int row_passes = row_vectors / Threads > 0 ? row_vectors / Threads : 1;
-    static const int warps = Threads / 32, k_octets = TileDepth / 8;
-    static const int k_warps = warps < k_octets ? warps : k_octets; /* warps side by side along k, when transposing */
-    static __device__ int row_idx(int t) {
-      return Access == transposing ? t % 32 / 8 + t / 32 / k_warps * 4 : t / row_vectors;
-    }
-    static __device__ int col_idx(int t) {
-      return Access == transposing ? t % 8 + t / 32 % k_warps * 8 : t % row_vectors * vector_width;
-    }
-    static __device__ constexpr int transposing_row_offset(int v) {
-      return warps >= k_octets ? warps / k_octets * 4 * v : v / (k_octets / k_warps) * 4;
-    }
-    static __device__ constexpr int transposing_col_offset(int v) {
-      return warps >= k_octets ? 0 : v % (k_octets / k_warps) * 8 * warps;
-    }
-    static __device__ constexpr int copying_row_offset(int v) {
-      return Threads >= row_vectors ? v * (Threads / row_vectors) : v / row_passes;
-    }
-    static __device__ constexpr int copying_col_offset(int v) {
-      return Threads >= row_vectors ? 0 : v % row_passes * Threads * vector_width;
-    }
-    static __device__ constexpr int row_offset(int v) {
-      return Access == transposing ? transposing_row_offset(v) : copying_row_offset(v);
-    }
-    static __device__ constexpr int col_offset(int v) {
-      return Access == transposing ? transposing_col_offset(v) : copying_col_offset(v);
-    }
-  };
+  template <int Access, bool KMajor>
+  struct map_of
+      : std::conditional<Access == transposing, gk__transpose_map<TileDepth, Threads>,
+                         gk__copy_map<KMajor ? TileDepth : Outer, Threads, Access == by_vector ? vector : 1>>::type {};
   const Item *source; /* this thread's first element of the next stage */
   int dest_offset;    /* of that element in a stage of shared memory */
   int outer_left;     /* rows of A or columns of B from that element to the edge of the matrix */
@@ -5701,10 +5705,11 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
     typedef map_of<Access, KMajor> map;
     const bool transposed = KMajor && !Natural;
+    const int vector_count = thread_items / map::vector_width;
     const int pitch = KMajor && Natural ? pitch_k_major : pitch_mn_major, k_room = k_left - k_offset;
     Acc *const dest = shared_tile + dest_offset;
     GK__UNROLL
-    for (int v = 0; v < map::vector_count; v++) {
+    for (int v = 0; v < vector_count; v++) {
       const int dr = map::row_offset(v), dc = map::col_offset(v);
       const int row_room = (KMajor ? outer_left : k_room) - dr, col_room = (KMajor ? k_room : outer_left) - dc;
       const int room = row_room > 0 ? col_room : 0; /* elements of the row from here to the edge of the matrix */
@@ -5801,11 +5806,7 @@ template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_
   GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
   /* Clears the accumulators. a and b: the operands' first stage. */
   GK__D void begin(const float *a, const float *b, bool, bool) {
-    GK__UNROLL
-    for (int r = 0; r < runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < run; i++) value[r][i] = 0;
-    }
+    gk__clear(value);
     a_tile = a + first_row;
     b_tile = b + first_col;
   }
@@ -5866,8 +5867,7 @@ struct gk__accumulators_f64 {
     a_k = a_is_k_major ? 1 : TileRows + 4;
     b_col = b_is_k_major ? TileDepth + 4 : 1;
     b_k = b_is_k_major ? 1 : TileCols + 4;
-    GK__UNROLL
-    for (int r = 0; r < runs; r++) value[r][0] = value[r][1] = 0;
+    gk__clear(value);
 #if GK__HAS_CP_ASYNC
     const int lane_id = static_cast<int>(threadIdx.x % 32);
     a_tile = a + first_row * a_row + lane_id % 4 * a_k;
@@ -5967,12 +5967,24 @@ struct gk__raster_tile {
 /* A work tile: one tile of C and one partition of k. Tiles come in raster order, then partitions, then the batch. */
 struct gk__work_tile : gk__raster_tile {
   unsigned batch, part;
+  template <class Config> GK__D size_t row0() const { return static_cast<size_t>(row_idx) * Config::bm; }
+  template <class Config> GK__D size_t col0() const { return static_cast<size_t>(col_idx) * Config::bn; }
   GK__D gk__work_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions)
       : gk__raster_tile(index % (tiles_m * tiles_n), tiles_m, tiles_n) {
     const unsigned tiles = tiles_m * tiles_n;
     part = index / tiles % partitions;
     batch = index / tiles / partitions;
   }
+};
+
+/* The work tiles of a launch. */
+template <class Config> struct gk__work_tiles {
+  unsigned tiles_m, tiles_n, partitions;
+  template <class Args>
+  GK__D gk__work_tiles(const Args &p, unsigned partition_count)
+      : tiles_m(static_cast<unsigned>(gk__tile_count(p.m, Config::bm))),
+        tiles_n(static_cast<unsigned>(gk__tile_count(p.n, Config::bn))), partitions(partition_count) {}
+  GK__D gk__work_tile operator[](unsigned index) const { return gk__work_tile(index, tiles_m, tiles_n, partitions); }
 };
 
 /* Accumulates a group's products over `depth` of k. `steps` is that of the block's deepest group: on a CPU the barrier
@@ -6224,29 +6236,25 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   GK_DYNAMIC_SHARED(Acc, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   /* Either the groups of a block have all partitions of a tile, or each block has one. */
+  const gk__work_tiles<Config> tiles(p, p.partials ? p.partitions : 1);
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
   {
-    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+    const gk__work_tile work = tiles[work_idx];
     const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
     const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
     const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
     int depth = 0;
     if (group_k < p.k) depth = p.k - group_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - group_k) : p.depth;
-    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
-                          static_cast<size_t>(work.row_idx) * Config::bm, p.m, group_k, t);
-    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b,
-                          static_cast<size_t>(work.col_idx) * Config::bn, p.n, group_k, t);
+    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Config>(), p.m, group_k, t);
+    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Config>(), p.n, group_k, t);
     gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
                                    (max_depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
-  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
-               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
+  const gk__work_tile work = tiles[work_idx];
+  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
@@ -6272,11 +6280,7 @@ struct gk__accumulators_small {
   float value[runs][run];
   int first_row, first_col;
   GK__D explicit gk__accumulators_small(int t) : first_row(t / 32 * 16 + t % 32 / 8), first_col(t % 8 * 4) {
-    GK__UNROLL
-    for (int r = 0; r < runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < run; i++) value[r][i] = 0;
-    }
+    gk__clear(value);
   }
   GK__D int row_idx(int r) const { return first_row + r * 4; }
   GK__D int col_idx(int) const { return first_col; }
@@ -6318,12 +6322,9 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
   GK_DYNAMIC_SHARED(Item, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
-  const gk__work_tile work(blockIdx.x, tiles_m, tiles_n, 1);
-  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
-               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
+  const gk__work_tile work = gk__work_tiles<Config>(p, 1)[blockIdx.x];
+  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
   typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
   Config::sums acc(t);
@@ -6381,9 +6382,9 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
 
 /* The ring of a warp in shared memory: two stages of A as it was loaded, two of A transposed, three of B. */
 struct gk__warp_tile {
-  static const int row_count = 64, col_count = 64, bk = 16, warps = 8;
-  static const int straight = 8; /* steps of k that are unrolled: half a stage. k is a multiple of it */
-  static const int step_bytes = row_count * bk * 4; /* of one operand in a stage */
+  static const int bm = 64, bn = 64, bk = 16, warps = 8;
+  static const int straight = 8;             /* steps of k that are unrolled: half a stage. k is a multiple of it */
+  static const int step_bytes = bm * bk * 4; /* of one operand in a stage */
   static const int transposed_a = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes; /* offsets; all bytes */
 };
 struct gk__warp_accumulators {
@@ -6447,9 +6448,12 @@ struct gk__warp_fragment {
   }
 };
 
-/* The size of the problem in work tiles. */
-struct gk__warp_schedule {
-  unsigned work_count, tiles_m, tiles_n, stride; /* stride: of one warp, from a work tile to its next one */
+/* The work tiles of a batch. stride: of one warp, from a work tile to its next one. */
+struct gk__warp_schedule : gk__work_tiles<gk__warp_tile> {
+  unsigned work_count, stride;
+  template <class Args>
+  GK__D gk__warp_schedule(const Args &p, unsigned work_tiles)
+      : gk__work_tiles<gk__warp_tile>(p, 1), work_count(work_tiles), stride(gridDim.x * gk__warp_tile::warps) {}
 };
 
 /* Issues the copies of a warp, stage after stage, from one work tile to the next. */
@@ -6464,21 +6468,19 @@ struct gk__warp_loader {
   GK__D gk__warp_loader(unsigned char *ring, unsigned work_begin, int lane_id)
       : a(NULL), b(NULL), k_left(0), row_count(0), col_exists(false), work_idx(work_begin), a_offset(0), b_offset(0) {
     a_dest = ring + lane_id / 4 * (shape::bk * 4) + (lane_id % 4 ^ lane_id / 8 % 4) * 16;
-    b_dest = ring + shape::b + lane_id / 16 * (shape::col_count * 4) + lane_id % 16 * 16;
+    b_dest = ring + shape::b + lane_id / 16 * (shape::bn * 4) + lane_id % 16 * 16;
   }
   template <class Args> GK__D void begin_tile(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
     k_left = 0;
     if (work_idx >= schedule.work_count) return;
-    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
-    const size_t row_idx = static_cast<size_t>(work.row_idx) * shape::row_count + static_cast<size_t>(lane_id / 4);
-    const size_t col_idx = static_cast<size_t>(work.col_idx) * shape::col_count + static_cast<size_t>(lane_id % 16 * 4);
+    const gk__work_tile work = schedule[work_idx];
+    const size_t row_idx = work.row0<shape>() + static_cast<size_t>(lane_id / 4);
+    const size_t col_idx = work.col0<shape>() + static_cast<size_t>(lane_id % 16 * 4);
     a = p.a + work.batch * p.stride_a + row_idx * p.lda + static_cast<size_t>(lane_id % 4 * 4);
     b = p.b + work.batch * p.stride_b + static_cast<size_t>(lane_id / 16) * p.ldb + col_idx;
     k_left = static_cast<int>(p.k);
     col_exists = col_idx < p.n;
-    row_count = row_idx >= p.m                     ? 0
-                : p.m - row_idx < shape::row_count ? static_cast<int>(p.m - row_idx)
-                                                   : shape::row_count;
+    row_count = row_idx >= p.m ? 0 : p.m - row_idx < shape::bm ? static_cast<int>(p.m - row_idx) : shape::bm;
   }
   /* Issues one stage and commits it, if empty, too. Elements outside of the matrices are neither read nor written: they
    * only affect accumulators that are not stored, or are not multiplied. */
@@ -6491,8 +6493,7 @@ struct gk__warp_loader {
       GK__UNROLL
       for (int v = 0; v < 8; v++)
         if (col_exists && v * 2 + lane_id / 16 < k_left)
-          gk__copy_async_float4(b_dest + b_offset + v * (2 * shape::col_count * 4),
-                                b + static_cast<size_t>(v * 2) * p.ldb);
+          gk__copy_async_float4(b_dest + b_offset + v * (2 * shape::bn * 4), b + static_cast<size_t>(v * 2) * p.ldb);
       a += shape::bk;
       b += shape::bk * p.ldb;
       k_left -= shape::bk;
@@ -6522,7 +6523,7 @@ GK__D void gk__transpose_a_stage(unsigned char *ring, int stage_offset, int lane
     GK__UNROLL
     for (int k = 0; k < 4; k++) {
       const gk__vector<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
-      *reinterpret_cast<gk__vector<float, 4> *>(dest + (k_quad * 4 + k) * (shape::row_count * 4)) = y;
+      *reinterpret_cast<gk__vector<float, 4> *>(dest + (k_quad * 4 + k) * (shape::bm * 4)) = y;
     }
   }
 }
@@ -6547,9 +6548,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   if (!p.condition.holds()) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
-  const gk__warp_schedule schedule = {
-      work_count, static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(shape::row_count))),
-      static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(shape::col_count))), gridDim.x * shape::warps};
+  const gk__warp_schedule schedule(p, work_count);
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
   gk__stagger_warps(warp_id);
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
@@ -6569,14 +6568,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   fragment[0].load(a_tile, b_tile);
   gk__warp_accumulators acc(lane_id);
   for (; work_idx < work_count; work_idx += schedule.stride) {
-    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
-    const size_t row0 = static_cast<size_t>(work.row_idx) * shape::row_count,
-                 col0 = static_cast<size_t>(work.col_idx) * shape::col_count;
-    GK__UNROLL
-    for (int r = 0; r < gk__warp_accumulators::runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < gk__warp_accumulators::run; i++) acc.value[r][i] = 0;
-    }
+    const gk__work_tile work = schedule[work_idx];
+    gk__clear(acc.value);
     GK__UNROLL_BY(1)
     for (int k_left = static_cast<int>(p.k); k_left > 0; k_left -= shape::bk) {
       loader.fetch(p, schedule, lane_id);
@@ -6589,8 +6582,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
         }
         GK__UNROLL
         for (int k = 0; k < shape::straight; k++) {
-          a_offset += shape::row_count * 4;
-          b_offset += shape::col_count * 4;
+          a_offset += shape::bm * 4;
+          b_offset += shape::bn * 4;
           if (k == shape::straight - 1 && halves_left == 1) {
             __syncwarp();
             a_stage ^= shape::step_bytes;
@@ -6603,7 +6596,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
         }
       }
     }
-    acc.store(p.epilogue_of_c(work.batch), row0, col0);
+    acc.store(p.epilogue_of_c(work.batch), work.row0<shape>(), work.col0<shape>());
   }
 }
 
@@ -6634,9 +6627,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 #ifdef GK__WGMMA
-/* Kernels of this code are nothing but a name elsewhere, and their shared memory says so. In a program of code
- * for sm_90 beside code for sm_90a, of which the linker merges what both have, such a one may come in place of
- * the other. */
+/* In code for other architectures a Hopper kernel has an empty body, which its static shared memory tells the host. A
+ * program may have code for sm_90 and for sm_90a, and the linker may keep the empty one of two kernels. */
 #define GK__EMPTY_BYTES 4096
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
@@ -6653,36 +6645,47 @@ template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> 
   return code;
 }
 
-/* Code for sm_90a has instructions of 16 in k. Other code has not the registers for their fragments, because it cannot
- * move registers from warps that copy to warps that multiply; the host counts with its larger ring. */
+/* Code for sm_90a uses MMA instructions with 16 k. Other code has too few registers for their fragments, because only
+ * sm_90a can move registers from the producers to the consumers (setmaxnreg). The host plans for the larger ring. */
 struct gk__f64_shape {
 #ifdef GK__WGMMA_CODE
   static const int bk = 16, stages = 6;
 #else
   static const int bk = 8, stages = 12;
 #endif
-  static const int row_count = 64, col_count = 128, warp_rows = 32, warp_cols = 32;
-  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, bk> sums;
-  static const int copying = 128, multiplying = sums::thread_count;
-  typedef gk__operand_loader<double, double, row_count, bk, copying, true> operand_a;
-  typedef gk__operand_loader<double, double, col_count, bk, copying, true> operand_b;
-};
-
-/* The ring's stages in turn. */
-template <class Shape> struct gk__f64_turn {
-  unsigned full; /* the first barrier */
-  int stage;
-  unsigned parity;
-  GK__D unsigned full_at() const { return full + static_cast<unsigned>(stage) * 8; }
-  GK__D unsigned empty_at() const { return full_at() + Shape::stages * 8; }
-  GK__D void advance() {
-    stage++;
-    if (stage == Shape::stages) stage = 0, parity ^= 1;
-  }
+  static const int bm = 64, bn = 128, warp_rows = 32, warp_cols = 32;
+  typedef gk__accumulators_f64<bm, bn, bk, warp_rows, warp_cols, bk> sums;
+  static const int producers = 128, consumers = sums::thread_count; /* threads */
+  typedef gk__operand_loader<double, double, bm, bk, producers, true> operand_a;
+  typedef gk__operand_loader<double, double, bn, bk, producers, true> operand_b;
+  static const int stage_items = operand_a::items + operand_b::items;
 };
 
 #ifdef GK__HOPPER_CODE
-/* For blocks that only wait for each other: nobody's writes are waited for. */
+/* A ring of stages in shared memory between producers and consumers: the current stage, and the phase (the parity) that
+ * its barriers wait for. Each stage has a full and an empty mbarrier. */
+template <int Stages, int StageBytes> struct gk__pipeline_state {
+  unsigned data, barriers; /* addresses of the first stage and of its full barrier */
+  unsigned stage_idx, phase;
+  GK__D unsigned stage_address() const { return data + stage_idx * StageBytes; }
+  GK__D unsigned full_barrier() const { return barriers + stage_idx * 8; }
+  GK__D unsigned empty_barrier() const { return barriers + (Stages + stage_idx) * 8; }
+  GK__D void advance() {
+    if (++stage_idx == Stages) {
+      stage_idx = 0;
+      phase ^= 1;
+    }
+  }
+  /* By one thread, before the other threads use a barrier: how many arrivals complete the barriers. */
+  GK__D void init_barriers(unsigned full_count, unsigned empty_count) const {
+    for (unsigned i = 0; i < Stages; i++) {
+      gk__ptx_mbarrier_init(barriers + i * 8, full_count);
+      gk__ptx_mbarrier_init(barriers + (Stages + i) * 8, empty_count);
+    }
+  }
+};
+
+/* A barrier of the cluster that orders no memory accesses. */
 GK__D void gk__cluster_barrier_relaxed() {
   __syncwarp();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
@@ -6692,138 +6695,139 @@ GK__D void gk__cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* One tile, by a warp that only multiplies. Its operands of the next stage come while those of this one are multiplied,
- * some loads after each instruction, so that the tensor cores wait for neither them nor the barrier; and in this order,
- * which the compiler would not find. How the operands lie is known to the compiler: then all of a stage's loads have
- * one address and offsets that cost nothing. */
-template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
+/* The loads and the MMAs of a thread for one stage. The storage order of the operands is known at compile time, so that
+ * all loads of a stage have one address and constant offsets. */
+template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
-  static const int a_row = AlongA ? Shape::bk + 4 : 1, a_k = AlongA ? 1 : Shape::row_count + 4;
-  static const int b_col = AlongB ? Shape::bk + 4 : 1, b_k = AlongB ? 1 : Shape::col_count + 4;
-  static const int stage_bytes = (Shape::operand_a::items + Shape::operand_b::items) * 8;
-  static const int quarters = sums_of::quads, of_a = Shape::warp_rows / 8 * quarters,
-                   of_b = Shape::warp_cols / 8 * quarters;
-  static const int across = Shape::warp_cols / 8, instructions = Shape::warp_rows / 16 * across;
-  static_assert(sums_of::depth == Shape::bk && (of_a + of_b) % instructions == 0, "one instruction deep");
-  unsigned at_a, at_b; /* of this thread, in the first stage */
+  typedef gk__pipeline_state<Shape::stages, Shape::stage_items * 8> pipeline;
+  static const int a_row = KMajorA ? Shape::bk + 4 : 1, a_k = KMajorA ? 1 : Shape::bm + 4;
+  static const int b_col = KMajorB ? Shape::bk + 4 : 1, b_k = KMajorB ? 1 : Shape::bn + 4;
+  static const int quads = sums_of::quads, a_count = Shape::warp_rows / 8 * quads,
+                   load_count = a_count + Shape::warp_cols / 8 * quads;
+  static const int mma_cols = Shape::warp_cols / 8, mma_count = Shape::warp_rows / 16 * mma_cols;
+  static_assert(sums_of::depth == Shape::bk && load_count % mma_count == 0, "a stage is one MMA deep");
+  unsigned a_offset, b_offset; /* of this thread's operands in a stage, in bytes */
 
-  GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
+  GK__D explicit gk__f64_stage(const sums_of &sums) {
     int lane_id = static_cast<int>(threadIdx.x % 32);
-    gk__forget(&lane_id); /* four of these are made in a kernel, of which one is used */
-    at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane_id % 4 * a_k) * 8;
-    at_b = ring + static_cast<unsigned>(Shape::operand_a::items +
-                                        (sums.first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k) *
-                      8;
+    gk__forget(&lane_id); /* a kernel has four of these, and uses one */
+    a_offset = static_cast<unsigned>(sums.first_row * a_row + lane_id % 4 * a_k) * 8;
+    b_offset = static_cast<unsigned>(Shape::operand_a::items +
+                                     (sums.first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k) *
+               8;
   }
   /* The n-th of a thread's operands: first those of A, then those of B. */
+  static GK__D double &operand(fragment_of *f, int n) {
+    return n < a_count ? f->a[n / quads][n % quads] : f->b[(n - a_count) / quads][n % quads];
+  }
   GK__D void load(fragment_of *f, unsigned stage, int n) const {
-    const int i = (n < of_a ? n : n - of_a) / quarters, q = n % quarters;
-    const unsigned offset = static_cast<unsigned>(n < of_a ? i * 8 * a_row + q * 4 * a_k : i * 8 * b_col + q * 4 * b_k);
-    double &dest = n < of_a ? f->a[i][q] : f->b[i][q];
-    gk__ptx_ld_shared_f64(&dest, (n < of_a ? at_a : at_b) + stage + offset * 8);
+    const int i = (n < a_count ? n : n - a_count) / quads * 8, k = n % quads * 4;
+    const unsigned offset = static_cast<unsigned>(n < a_count ? i * a_row + k * a_k : i * b_col + k * b_k);
+    gk__ptx_ld_shared_f64(&operand(f, n), (n < a_count ? a_offset : b_offset) + stage + offset * 8);
   }
+  /* The n-th MMA of a stage, in serpentine order. */
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
-    const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
-    gk__ptx_mma_m16n8_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1],
-                                    f.b[j]);
-  }
-  static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
-    return static_cast<unsigned>(turn.stage * stage_bytes);
-  }
-  template <bool More>
-  GK__D void multiply_step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<Shape> *turn) const {
-    const unsigned empty = turn->empty_at();
-    turn->advance();
-    const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(turn->full_at(), turn->parity);
-    multiply(sums, now, 0);
-    if (!ready) gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
-    const int each = (of_a + of_b) / instructions;
-    GK__UNROLL
-    for (int n = 0; n < instructions; n++) {
-      if (n > 0) multiply(sums, now, n);
-      if (n == across - 1) gk__ptx_mbarrier_arrive(empty); /* all of its operands have come to registers */
-      GK__UNROLL
-      for (int l = n * each; l < (n + 1) * each; l++)
-        if (More) load(next, stage_at(*turn), l);
-    }
-  }
-  GK__D void run(sums_of *sums, gk__f64_turn<Shape> *turn, int k) const {
-    fragment_of fragment[2];
-    int steps = k / Shape::bk;
-    const int rest = k % Shape::bk;
-    if (steps > 0) {
-      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
-      GK__UNROLL
-      for (int l = 0; l < of_a + of_b; l++) load(&fragment[0], stage_at(*turn), l);
-    }
-    GK__UNROLL_BY(1)
-    for (; steps > 2; steps -= 2) {
-      multiply_step<true>(sums, fragment[0], &fragment[1], turn);
-      multiply_step<true>(sums, fragment[1], &fragment[0], turn);
-    }
-    if (steps == 2) {
-      multiply_step<true>(sums, fragment[0], &fragment[1], turn);
-      multiply_step<false>(sums, fragment[1], NULL, turn);
-    } else if (steps == 1) {
-      multiply_step<false>(sums, fragment[0], NULL, turn);
-    }
-    if (rest) { /* what is not there is left out: the product of -0 and 0 changes no sum */
-      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
-      GK__UNROLL
-      for (int l = 0; l < of_a + of_b; l++) {
-        load(&fragment[0], stage_at(*turn), l);
-        double &x =
-            l < of_a ? fragment[0].a[l / quarters][l % quarters] : fragment[0].b[(l - of_a) / quarters][l % quarters];
-        if (l % quarters * 4 + static_cast<int>(threadIdx.x % 4) >= rest) x = l < of_a ? -0.0 : 0.0;
-      }
-      GK__UNROLL
-      for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
-      gk__ptx_mbarrier_arrive(turn->empty_at());
-      turn->advance();
-    }
+    const int i = n / mma_cols * 2, j = i / 2 % 2 ? mma_cols - 1 - n % mma_cols : n % mma_cols;
+    gk__ptx_mma_m16n8_f64<quads>(sums->value[i * mma_cols + j], sums->value[(i + 1) * mma_cols + j], f.a[i], f.a[i + 1],
+                                 f.b[j]);
   }
 };
-
+/* A consumer warp's product for one tile. The operands of the next stage are loaded while those of this one are
+ * multiplied, a few loads after each MMA, so that the tensor cores wait neither for loads nor for the barrier. The
+ * compiler would not find this order. */
+template <bool More, class Stage, class Sums, class Fragment>
+GK__D void gk__f64_multiply_stage(const Stage &stage, Sums *sums, const Fragment &now, Fragment *next,
+                                  typename Stage::pipeline *pipe) {
+  const int loads_per_mma = Stage::load_count / Stage::mma_count;
+  const unsigned empty = pipe->empty_barrier();
+  pipe->advance();
+  const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(pipe->full_barrier(), pipe->phase);
+  stage.multiply(sums, now, 0);
+  if (!ready) gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+  GK__UNROLL
+  for (int n = 0; n < Stage::mma_count; n++) {
+    if (n > 0) stage.multiply(sums, now, n);
+    if (n == Stage::mma_cols - 1) gk__ptx_mbarrier_arrive(empty); /* all operands of the stage are in registers */
+    GK__UNROLL
+    for (int l = n * loads_per_mma; l < (n + 1) * loads_per_mma; l++)
+      if (More) stage.load(next, pipe->stage_address(), l);
+  }
+}
+/* The last stage, of which only the first `rest` k exist. A is replaced by -0 and B by 0 past these: adding their
+ * product changes no accumulator. */
+template <class Stage, class Sums, class Fragment>
+GK__D void gk__f64_multiply_rest(const Stage &stage, Sums *sums, Fragment *f, typename Stage::pipeline *pipe,
+                                 int rest) {
+  gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+  GK__UNROLL
+  for (int l = 0; l < Stage::load_count; l++) {
+    stage.load(f, pipe->stage_address(), l);
+    if (l % Stage::quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest)
+      stage.operand(f, l) = l < Stage::a_count ? -0.0 : 0.0;
+  }
+  GK__UNROLL
+  for (int n = 0; n < Stage::mma_count; n++) stage.multiply(sums, *f, n);
+  gk__ptx_mbarrier_arrive(pipe->empty_barrier());
+  pipe->advance();
+}
+template <class Stage, class Sums>
+GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipeline *pipe, int k) {
+  typename Sums::fragment fragment[2];
+  int stages = k / Sums::depth;
+  if (stages > 0) {
+    gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+    GK__UNROLL
+    for (int l = 0; l < Stage::load_count; l++) stage.load(&fragment[0], pipe->stage_address(), l);
+  }
+  GK__UNROLL_BY(1)
+  for (; stages > 2; stages -= 2) {
+    gk__f64_multiply_stage<true>(stage, sums, fragment[0], &fragment[1], pipe);
+    gk__f64_multiply_stage<true>(stage, sums, fragment[1], &fragment[0], pipe);
+  }
+  if (stages == 2) {
+    gk__f64_multiply_stage<true>(stage, sums, fragment[0], &fragment[1], pipe);
+    gk__f64_multiply_stage<false>(stage, sums, fragment[1], &fragment[0], pipe);
+  } else if (stages == 1) {
+    gk__f64_multiply_stage<false>(stage, sums, fragment[0], &fragment[1], pipe);
+  }
+  if (k % Sums::depth) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, k % Sums::depth);
+}
 #endif
 
+/* work_count: the work tiles of the launch. */
 template <class Shape, class Args>
-__global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f64_kernel(Args p, unsigned jobs) {
+__global__ void __launch_bounds__(Shape::producers + Shape::consumers, 1) gk__f64_kernel(Args p, unsigned work_count) {
 #ifdef GK__HOPPER_CODE
-  typedef typename Shape::operand_a operand_a;
-  typedef typename Shape::operand_b operand_b;
-  const int stage_items = operand_a::items + operand_b::items, t = static_cast<int>(threadIdx.x);
+  const int t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(double, ring);
   __shared__ unsigned long long barriers[2 * Shape::stages];
-  gk__f64_turn<Shape> turn = {gk__shared_address(barriers), 0, 0};
-  if (t == 0)
-    for (unsigned i = 0; i < Shape::stages; i++) {
-      gk__ptx_mbarrier_init(turn.full + i * 8, Shape::copying);
-      gk__ptx_mbarrier_init(turn.full + (Shape::stages + i) * 8, Shape::multiplying);
-    }
+  gk__pipeline_state<Shape::stages, Shape::stage_items * 8> pipe = {gk__shared_address(ring),
+                                                                    gk__shared_address(barriers), 0, 0};
+  if (t == 0) pipe.init_barriers(Shape::producers, Shape::consumers);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
-  if (t >= Shape::multiplying) {
+  const gk__work_tiles<Shape> tiles(p, p.partials ? p.partitions : 1);
+  if (t >= Shape::consumers) {
 #ifdef GK__WGMMA_CODE
     gk__ptx_setmaxnreg_dec<72>();
 #endif
-    for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+    for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
+      const gk__work_tile work = tiles[work_idx];
       const gk__partition_range range(p, work.part);
-      operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
-                  static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, range.begin, t - Shape::multiplying);
-      operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(work.col_idx) * Shape::col_count,
-                  p.n, range.begin, t - Shape::multiplying);
+      typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Shape>(), p.m,
+                                  range.begin, t - Shape::consumers);
+      typename Shape::operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Shape>(), p.n, range.begin,
+                                  t - Shape::consumers);
       GK__UNROLL_BY(1)
       for (int left = range.depth; left > 0; left -= Shape::bk) {
-        gk__ptx_mbarrier_wait_parity(turn.empty_at(), turn.parity ^ 1);
-        double *dest = ring + turn.stage * stage_items;
-        gk__forget(&dest); /* or else the compiler makes it anew for each copy */
-        a.fetch(dest, p.lda, left), b.fetch(dest + operand_a::items, p.ldb, left);
-        gk__ptx_cp_async_mbarrier_arrive_noinc(turn.full_at());
-        turn.advance();
+        gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
+        double *dest = ring + static_cast<int>(pipe.stage_idx) * Shape::stage_items;
+        gk__forget(&dest); /* otherwise the compiler computes it again for each copy */
+        a.fetch(dest, p.lda, left);
+        b.fetch(dest + Shape::operand_a::items, p.ldb, left);
+        gk__ptx_cp_async_mbarrier_arrive_noinc(pipe.full_barrier());
+        pipe.advance();
       }
     }
   } else {
@@ -6831,28 +6835,24 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
     gk__ptx_setmaxnreg_inc<216>();
 #endif
     typename Shape::sums sums(t);
-    for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      GK__UNROLL
-      for (int r = 0; r < Shape::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
-      const unsigned at_ring = gk__shared_address(ring);
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+    for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
+      gk__clear(sums.value);
+      const gk__work_tile work = tiles[work_idx];
       const int k = gk__partition_range(p, work.part).depth;
       if (!p.trans_a && !p.trans_b)
-        gk__f64_multiplier<Shape, true, false>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, false>(sums), &sums, &pipe, k);
       else if (!p.trans_a)
-        gk__f64_multiplier<Shape, true, true>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, true>(sums), &sums, &pipe, k);
       else if (!p.trans_b)
-        gk__f64_multiplier<Shape, false, false>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_consume(gk__f64_stage<Shape, false, false>(sums), &sums, &pipe, k);
       else
-        gk__f64_multiplier<Shape, false, true>(sums, at_ring).run(&sums, &turn, k);
-      const size_t row0 = static_cast<size_t>(work.row_idx) * Shape::row_count,
-                   col0 = static_cast<size_t>(work.col_idx) * Shape::col_count;
-      gk__store_work_tile<gk__register_tile>(sums, p, work, row0, col0);
+        gk__f64_consume(gk__f64_stage<Shape, false, true>(sums), &sums, &pipe, k);
+      gk__store_work_tile<gk__register_tile>(sums, p, work, work.row0<Shape>(), work.col0<Shape>());
     }
   }
 #else
   GK__EMPTY_KERNEL;
-  (void)p, (void)jobs;
+  (void)p, (void)work_count;
 #endif
 }
 #endif /* GK__WGMMA */
@@ -6985,25 +6985,6 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
         x[r].load(row_data, x_k, depth);
     }
   }
-  static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
-                                 size_t x_row, int row_count, bool copies_x) {
-    GK__UNROLL
-    for (int i = 0; i < vector_count; i++)
-      y_vector::copy_to_ring(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++)
-      if (copies_x && r < row_count)
-        x_vector::copy_to_ring(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
-  }
-  GK__D void load_y_from_ring(const unsigned char *stage) {
-    GK__UNROLL
-    for (int i = 0; i < vector_count; i++) y[i].load_from_ring(stage + y_offset(i));
-  }
-  GK__D void load_x_from_ring(const unsigned char *stage, int row_count) {
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++)
-      if (r < row_count) x[r].load_from_ring(stage + x_offset(r));
-  }
   /* Adds the products of the first `depth` k. */
   template <class Acc> GK__D void multiply(Acc (&sum)[Rows][Cols], int row_count, int depth) const {
     GK__UNROLL
@@ -7020,14 +7001,38 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
       }
     }
   }
-
-private:
+};
+/* The same by way of the ring, of which each thread uses its own part. */
+template <class Item, int Rows, int Cols, bool KMajor>
+struct gk__thin_ring_quad : gk__thin_quad<Item, Rows, Cols, KMajor> {
+  typedef gk__thin_quad<Item, Rows, Cols, KMajor> base;
+  typedef typename base::y_vector y_vector;
+  typedef typename base::x_vector x_vector;
   static GK__D int y_offset(int i) {
     return i * y_vector::bytes * GK__THIN_THREADS + static_cast<int>(threadIdx.x) * y_vector::piece;
   }
   static GK__D int x_offset(int r) {
-    return (vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
+    return (base::vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
            static_cast<int>(threadIdx.x) * x_vector::piece;
+  }
+  static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
+                                 size_t x_row, int row_count, bool copies_x) {
+    GK__UNROLL
+    for (int i = 0; i < base::vector_count; i++)
+      y_vector::copy_to_ring(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (copies_x && r < row_count)
+        x_vector::copy_to_ring(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
+  }
+  GK__D void load_y_from_ring(const unsigned char *stage) {
+    GK__UNROLL
+    for (int i = 0; i < base::vector_count; i++) this->y[i].load_from_ring(stage + y_offset(i));
+  }
+  GK__D void load_x_from_ring(const unsigned char *stage, int row_count) {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (r < row_count) this->x[r].load_from_ring(stage + x_offset(r));
   }
 };
 
@@ -7040,7 +7045,7 @@ private:
 template <bool KMajor, int Rows, int Cols, class Item, class Acc>
 GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
                          size_t y_step, size_t y_stride, int col_count, int left, unsigned char *ring) {
-  typedef gk__thin_quad<Item, Rows, Cols, KMajor> quad_type;
+  typedef gk__thin_ring_quad<Item, Rows, Cols, KMajor> quad_type;
   typedef gk__thin_shape<Item, Rows> shape;
   const int next_quad = GK__THIN_CHAINS * 4, ring_end = shape::stages * shape::stage_bytes;
   const size_t next_x = static_cast<size_t>(next_quad) * x_k,
@@ -7160,8 +7165,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   const int row_count = static_cast<int>(p.row_count),
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
   Acc sum[Rows][thread_cols];
-  GK__UNROLL
-  for (int i = 0; i < Rows * thread_cols; i++) sum[i / thread_cols][i % thread_cols] = Acc(0);
+  gk__clear(sum);
   if (k_major) {
     gk__thin_sums<true>(sum, x, p.x_row, p.x_k, row_count, y, p.y_col, 1, col_count - first_col,
                         range.depth - chain * 4, p.in_ring ? ring : NULL);
@@ -8596,28 +8600,17 @@ GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool
   }
 }
 
-/* The pipeline state of a warpgroup: stage index and phase, the parity that its barriers wait for. Addresses are those
- * of shared memory. reduce_barrier: completes when all partials of the cluster reduction have arrived. */
-template <class Shape> struct gk__wgmma_pipeline {
-  unsigned smem, stage_idx, phase;
+/* The pipeline state of a warpgroup. */
+template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stages, Shape::stage_bytes> {
   unsigned boxes_stored; /* of C, by this warpgroup; selects the staging buffer */
-  GK__D unsigned stage_address() const { return smem + stage_idx * Shape::stage_bytes; }
-  GK__D unsigned full_barrier() const { return smem + Shape::barriers_offset + stage_idx * 8; }
-  GK__D unsigned empty_barrier() const { return smem + Shape::barriers_offset + (Shape::stages + stage_idx) * 8; }
-  GK__D unsigned reduce_barrier() const { return smem + Shape::barriers_offset + Shape::stages * 16; }
-  GK__D void advance() {
-    if (++stage_idx == Shape::stages) {
-      stage_idx = 0;
-      phase ^= 1;
-    }
-  }
+  GK__D explicit gk__wgmma_pipeline(unsigned smem)
+      : gk__pipeline_state<Shape::stages, Shape::stage_bytes>{smem, smem + Shape::barriers_offset, 0, 0},
+        boxes_stored(0) {}
+  /* Completes when all partials of the cluster reduction have arrived. */
+  GK__D unsigned reduce_barrier() const { return this->barriers + Shape::stages * 16; }
   /* By one thread, before the other threads use a barrier. Each warp of the consumers arrives at an empty barrier. */
-  GK__D void init_barriers(bool reduces) {
-    for (; stage_idx < Shape::stages; stage_idx++) {
-      gk__ptx_mbarrier_init(full_barrier(), 1);
-      gk__ptx_mbarrier_init(empty_barrier(), 4 * Shape::consumers);
-    }
-    stage_idx = 0;
+  GK__D void init_barriers(bool reduces) const {
+    gk__pipeline_state<Shape::stages, Shape::stage_bytes>::init_barriers(1, 4 * Shape::consumers);
     if (reduces) gk__ptx_mbarrier_init(reduce_barrier(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -8903,7 +8896,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Sh
       }
     }
     if (!p.tma_store) {
-      const unsigned buffer = pipe.smem + Shape::staging_offset + (group * 4 + warp_id) * (16 * 256);
+      const unsigned buffer = pipe.data + Shape::staging_offset + (group * 4 + warp_id) * (16 * 256);
       GK__UNROLL
       for (unsigned chunk = 0; chunk < Shape::col_count * bytes / row_bytes; chunk++) {
         const unsigned chunk_col = work.col_idx + chunk * (row_bytes / bytes);
@@ -8922,7 +8915,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Sh
     }
     GK__UNROLL
     for (unsigned box = 0; box < Shape::col_count * bytes / 128; box++, pipe.boxes_stored++) {
-      const unsigned dest = pipe.smem + Shape::staging_offset + (group * 2 + pipe.boxes_stored % 2) * Shape::box_bytes;
+      const unsigned dest = pipe.data + Shape::staging_offset + (group * 2 + pipe.boxes_stored % 2) * Shape::box_bytes;
       if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
       gk__wgmma_store_shared<Out, 128>(acc[e] + box * (64 / bytes), dest + warp_id * (16 * 128));
@@ -8945,8 +8938,8 @@ gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shap
                          unsigned cluster_rank, unsigned cluster_size) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
   const unsigned owned_rows = Shape::row_count / cluster_size, owned_bytes = owned_rows * Shape::pitch,
-                 partials = pipe.smem + Shape::staging_offset;
-  const unsigned dest = pipe.smem + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
+                 partials = pipe.data + Shape::staging_offset;
+  const unsigned dest = pipe.data + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
   asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::consumers) : "memory"); /* all consumers have read the operands */
   GK__UNROLL
   for (int i = 0; i < Shape::col_count / 2; i += 2)
@@ -8962,7 +8955,7 @@ gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shap
         "mapa.shared::cluster.u32 barrier, %2, %4;\n"
         "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %3, [barrier];\n}" ::"r"(
             partials + cluster_rank * owned_bytes),
-        "r"(pipe.smem + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
+        "r"(pipe.data + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
         : "memory");
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   GK__UNROLL_BY(1)
@@ -8974,7 +8967,7 @@ gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shap
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
     for (unsigned from = 0; from < cluster_size; from++)
-      gk__add_vector(sum, (from == cluster_rank ? pipe.smem : partials) + from * owned_bytes + owned_offset);
+      gk__add_vector(sum, (from == cluster_rank ? pipe.data : partials) + from * owned_bytes + owned_offset);
     GK__UNROLL
     for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
     unsigned char *const c = static_cast<unsigned char *>(p.dest) + (work.batch * p.stride_c + row_idx * p.ldc) * bytes;
@@ -8992,7 +8985,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned cluster_rank = 0, cluster_size = 1; /* in the cluster */
   if (Shape::cluster_split_k) gk__cluster_place(&cluster_rank, &cluster_size);
-  gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
+  gk__wgmma_pipeline<Shape> pipe(smem);
   if (threadIdx.x == 0) {
     pipe.init_barriers(Shape::cluster_split_k);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
@@ -9031,11 +9024,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
          tile_idx += gridDim.x / cluster_size) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices());
       float acc[Shape::m64_count][Shape::col_count / 2];
-      if (Shape::products > 1 || k_blocks == 0) {
-        GK__UNROLL
-        for (int i = 0; i < Shape::m64_count * (Shape::col_count / 2); i++)
-          acc[i / (Shape::col_count / 2)][i % (Shape::col_count / 2)] = 0;
-      }
+      if (Shape::products > 1 || k_blocks == 0) gk__clear(acc);
       if (first_k_block == 0 && p.lead(work.matrix_idx))
         gk__wgmma_clear_lead(pipe, 0, Shape::row_count, p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes);
       if (kind == 2 || (p.a_k_major && p.b_k_major))
@@ -9581,7 +9570,7 @@ GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const f
                                    const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank,
                                    unsigned cluster_size) {
   const unsigned rank_bytes = Shape::quads / cluster_size * Shape::quad_bytes,
-                 own_slot = pipe.smem + (threadIdx.x - 128) * 16;
+                 own_slot = pipe.data + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
                  dest = own_slot + cluster_rank * rank_bytes;
   gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
@@ -9614,7 +9603,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned cluster_rank, cluster_size; /* in the cluster */
   gk__cluster_place(&cluster_rank, &cluster_size);
-  gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
+  gk__wgmma_pipeline<Shape> pipe(smem);
   if (threadIdx.x == 0) {
     pipe.init_barriers(true);
     gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
@@ -9835,20 +9824,6 @@ template <int Fours> struct gk__f32_fragment {
   }
 };
 
-/* Pipeline state: stage and phase. Each stage has a full and an empty mbarrier. */
-template <class Config> struct gk__f32_pipeline_state {
-  unsigned smem, bars, stage, parity;
-  GK__D unsigned data() const { return smem + stage * Config::stage_bytes; }
-  GK__D unsigned full() const { return bars + stage * 8; }
-  GK__D unsigned empty() const { return bars + (Config::stages + stage) * 8; }
-  GK__D void advance() {
-    if (++stage == Config::stages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 /* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
  * apart in k. K-major: a piece is one k of four rows, and a warp loads four k of 32 rows. MN-major: a piece is of one
  * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
@@ -9906,13 +9881,11 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
 };
 /* The producers' loop over one partition. */
 template <class Config, bool KMajorA, bool KMajorB, class Args>
-GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pipeline_state<Config> pipe,
-                           gk__partition_range range) {
-  const size_t row_idx = static_cast<size_t>(work.row_idx) * Config::bm,
-               col_idx = static_cast<size_t>(work.col_idx) * Config::bn;
-  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, row_idx, p.m,
+GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work,
+                           gk__pipeline_state<Config::stages, Config::stage_bytes> pipe, gk__partition_range range) {
+  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, work.row0<Config>(), p.m,
                                                         range.begin);
-  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, col_idx, p.n,
+  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, work.col0<Config>(), p.n,
                                                         range.begin);
   for (;;) {
     if (range.depth < Config::depth) {
@@ -9921,10 +9894,10 @@ GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pip
     }
     a.load();
     b.load();
-    gk__ptx_mbarrier_wait_parity(pipe.empty(), pipe.parity ^ 1);
-    a.store_stage(pipe.data());
-    b.store_stage(pipe.data() + Config::a_bytes);
-    gk__ptx_mbarrier_arrive(pipe.full());
+    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
+    a.store_stage(pipe.stage_address());
+    b.store_stage(pipe.stage_address() + Config::a_bytes);
+    gk__ptx_mbarrier_arrive(pipe.full_barrier());
     range.depth -= Config::depth;
     if (range.depth <= 0) return;
     pipe.advance();
@@ -9932,7 +9905,8 @@ GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pip
 }
 /* The consumers' loop over one partition. The fragments of one k are multiplied while those of the next are loaded. */
 template <class Config>
-GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth) {
+GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Config::stages, Config::stage_bytes> pipe,
+                           int depth) {
   typedef typename Config::sums sums_of;
   const int stage_depth = Config::depth, straight = 8; /* straight: steps that are unrolled */
   const unsigned t = threadIdx.x, lane_id = t % 32, warp_id = t / 32;
@@ -9942,10 +9916,11 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__ptx_mbarrier_wait_parity(pipe.full(), pipe.parity);
+    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     int todo = left < stage_depth ? left : stage_depth;
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
-    unsigned a = pipe.data() + at_a + skip * Config::pitch_a, b = pipe.data() + at_b + skip * Config::pitch_b;
+    unsigned a = pipe.stage_address() + at_a + skip * Config::pitch_a,
+             b = pipe.stage_address() + at_b + skip * Config::pitch_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       GK__UNROLL
@@ -9964,7 +9939,7 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
       a += Config::pitch_a;
       b += Config::pitch_b;
     }
-    gk__ptx_mbarrier_arrive(pipe.empty());
+    gk__ptx_mbarrier_arrive(pipe.empty_barrier());
     pipe.advance();
   }
   fragment[1].multiply(sums);
@@ -9980,15 +9955,14 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ unsigned long long bars[2 * Config::stages];
   const bool is_producer = threadIdx.x >= sums_of::thread_count;
-  const gk__f32_pipeline_state<Config> pipe = {gk__shared_address(shared), gk__shared_address(bars), 0, 0};
-  if (threadIdx.x == 0)
-    for (unsigned i = 0; i < 2 * Config::stages; i++) gk__ptx_mbarrier_init(pipe.bars + i * 8, sums_of::thread_count);
+  const gk__pipeline_state<Config::stages, Config::stage_bytes> pipe = {gk__shared_address(shared),
+                                                                        gk__shared_address(bars), 0, 0};
+  if (threadIdx.x == 0) pipe.init_barriers(sums_of::thread_count, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
+  const gk__work_tiles<Config> tiles(p, p.partials ? p.partitions : 1);
   unsigned work_idx = blockIdx.x;
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+  const gk__work_tile work = tiles[work_idx];
   const gk__partition_range range(p, work.part);
   if (is_producer) {
     gk__ptx_setmaxnreg_dec<Config::producer_registers>();
@@ -10006,12 +9980,11 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   sums_of sums(static_cast<int>(threadIdx.x), p.trans_a, !p.trans_b);
   gk__f32_consume<Config>(sums, pipe, range.depth);
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+  const gk__work_tile done = tiles[work_idx];
   gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<1, sums_of::thread_count>();
-  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, static_cast<size_t>(done.row_idx) * Config::bm,
-                                                    static_cast<size_t>(done.col_idx) * Config::bn);
+  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, done.row0<Config>(), done.col0<Config>());
 #else
   GK__EMPTY_KERNEL;
   (void)p;
@@ -10530,8 +10503,7 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p
 template <class Args>
 cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials *partials, cudaStream_t stream) {
   auto kernel = GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>);
-  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(gk__f64_shape::row_count)) *
-                       gk_ceil_div(p.n, static_cast<size_t>(gk__f64_shape::col_count));
+  const size_t tiles = gk__tile_count(p.m, gk__f64_shape::bm) * gk__tile_count(p.n, gk__f64_shape::bn);
   const size_t limit = size_t(1) << 28;
   bool has_body = false;
   if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions || p.batch >= limit / (tiles * p.partitions) ||
@@ -10540,11 +10512,11 @@ cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials 
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return cudaSuccess;
   const unsigned max_grid = static_cast<unsigned>(p.limited(static_cast<size_t>(sms)));
-  const auto launch = [=](const Args &part, unsigned jobs) -> cudaError_t {
-    const size_t items = (gk__f64_shape::operand_a::items + gk__f64_shape::operand_b::items) * gk__f64_shape::stages;
-    return gk__launch_kernel("gk_matmul", kernel, jobs < max_grid ? jobs : max_grid,
-                             static_cast<unsigned>(gk__f64_shape::copying + gk__f64_shape::multiplying),
-                             items * sizeof(double), stream, part, jobs);
+  const size_t smem = sizeof(double) * gk__f64_shape::stage_items * gk__f64_shape::stages;
+  const auto launch = [=](const Args &part, unsigned work_count) {
+    return gk__launch_kernel("gk_matmul", kernel, work_count < max_grid ? work_count : max_grid,
+                             static_cast<unsigned>(gk__f64_shape::producers + gk__f64_shape::consumers), smem, stream,
+                             part, work_count);
   };
   *launched = true;
   Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
@@ -10835,8 +10807,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
   static size_t tiles(const args &p) {
-    return gk_ceil_div(p.m, static_cast<size_t>(tile_type::row_count)) *
-           gk_ceil_div(p.n, static_cast<size_t>(tile_type::col_count));
+    return gk_ceil_div(p.m, static_cast<size_t>(tile_type::bm)) * gk_ceil_div(p.n, static_cast<size_t>(tile_type::bn));
   }
   static size_t blocks(const args &p, int sms) { return p.limited(static_cast<size_t>(sms)); }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
@@ -10846,7 +10817,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
         p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
         !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
-        tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
+        tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         tile_type::warps * tile_type::smem > smem_limit)
       return false;
     const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, sms) * tile_type::warps;
