@@ -5977,16 +5977,6 @@ struct gk__work_tile : gk__raster_tile {
   }
 };
 
-/* The work tiles of a launch. */
-template <class Config> struct gk__work_tiles {
-  unsigned tiles_m, tiles_n, partitions;
-  template <class Args>
-  GK__D gk__work_tiles(const Args &p, unsigned partition_count)
-      : tiles_m(static_cast<unsigned>(gk__tile_count(p.m, Config::bm))),
-        tiles_n(static_cast<unsigned>(gk__tile_count(p.n, Config::bn))), partitions(partition_count) {}
-  GK__D gk__work_tile operator[](unsigned index) const { return gk__work_tile(index, tiles_m, tiles_n, partitions); }
-};
-
 /* Accumulates a group's products over `depth` of k. `steps` is that of the block's deepest group: on a CPU the barrier
  * of a step is one of the whole block, so all groups must reach it as often. Config::stages stages of shared memory are
  * used as a ring; those of a group are stage_items elements apart. When a step begins, all but the last stages - 2
@@ -6236,12 +6226,13 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   GK_DYNAMIC_SHARED(Acc, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
   /* Either the groups of a block have all partitions of a tile, or each block has one. */
-  const gk__work_tiles<Config> tiles(p, p.partials ? p.partitions : 1);
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
   {
-    const gk__work_tile work = tiles[work_idx];
+    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
     const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
     const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
     const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
@@ -6253,7 +6244,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
                                    (max_depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile work = tiles[work_idx];
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
@@ -6323,7 +6314,9 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
-  const gk__work_tile work = gk__work_tiles<Config>(p, 1)[blockIdx.x];
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
+  const gk__work_tile work(blockIdx.x, tiles_m, tiles_n, 1);
   const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
   typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
@@ -6448,12 +6441,9 @@ struct gk__warp_fragment {
   }
 };
 
-/* The work tiles of a batch. stride: of one warp, from a work tile to its next one. */
-struct gk__warp_schedule : gk__work_tiles<gk__warp_tile> {
-  unsigned work_count, stride;
-  template <class Args>
-  GK__D gk__warp_schedule(const Args &p, unsigned work_tiles)
-      : gk__work_tiles<gk__warp_tile>(p, 1), work_count(work_tiles), stride(gridDim.x * gk__warp_tile::warps) {}
+/* work_count: the tiles of C, of the whole batch. stride: of one warp, from a work tile to its next one. */
+struct gk__warp_schedule {
+  unsigned work_count, tiles_m, tiles_n, stride;
 };
 
 /* Issues the copies of a warp, stage after stage, from one work tile to the next. */
@@ -6473,7 +6463,7 @@ struct gk__warp_loader {
   template <class Args> GK__D void begin_tile(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
     k_left = 0;
     if (work_idx >= schedule.work_count) return;
-    const gk__work_tile work = schedule[work_idx];
+    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
     const size_t row_idx = work.row0<shape>() + static_cast<size_t>(lane_id / 4);
     const size_t col_idx = work.col0<shape>() + static_cast<size_t>(lane_id % 16 * 4);
     a = p.a + work.batch * p.stride_a + row_idx * p.lda + static_cast<size_t>(lane_id % 4 * 4);
@@ -6548,7 +6538,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   if (!p.condition.holds()) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
-  const gk__warp_schedule schedule(p, work_count);
+  const gk__warp_schedule schedule = {work_count, static_cast<unsigned>(gk__tile_count(p.m, shape::bm)),
+                                      static_cast<unsigned>(gk__tile_count(p.n, shape::bn)), gridDim.x * shape::warps};
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
   gk__stagger_warps(warp_id);
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
@@ -6568,7 +6559,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   fragment[0].load(a_tile, b_tile);
   gk__warp_accumulators acc(lane_id);
   for (; work_idx < work_count; work_idx += schedule.stride) {
-    const gk__work_tile work = schedule[work_idx];
+    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
+    const size_t row0 = work.row0<shape>(), col0 = work.col0<shape>();
     gk__clear(acc.value);
     GK__UNROLL_BY(1)
     for (int k_left = static_cast<int>(p.k); k_left > 0; k_left -= shape::bk) {
@@ -6596,7 +6588,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
         }
       }
     }
-    acc.store(p.epilogue_of_c(work.batch), work.row0<shape>(), work.col0<shape>());
+    acc.store(p.epilogue_of_c(work.batch), row0, col0);
   }
 }
 
@@ -6700,31 +6692,34 @@ GK__D void gk__cluster_barrier() {
 template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
-  typedef gk__pipeline_state<Shape::stages, Shape::stage_items * 8> pipeline;
+  static const int stage_bytes = Shape::stage_items * 8;
+  typedef gk__pipeline_state<Shape::stages, stage_bytes> pipeline;
   static const int a_row = KMajorA ? Shape::bk + 4 : 1, a_k = KMajorA ? 1 : Shape::bm + 4;
   static const int b_col = KMajorB ? Shape::bk + 4 : 1, b_k = KMajorB ? 1 : Shape::bn + 4;
   static const int quads = sums_of::quads, a_count = Shape::warp_rows / 8 * quads,
                    load_count = a_count + Shape::warp_cols / 8 * quads;
   static const int mma_cols = Shape::warp_cols / 8, mma_count = Shape::warp_rows / 16 * mma_cols;
   static_assert(sums_of::depth == Shape::bk && load_count % mma_count == 0, "a stage is one MMA deep");
-  unsigned a_offset, b_offset; /* of this thread's operands in a stage, in bytes */
+  unsigned a_address, b_address; /* of this thread's operands in the first stage */
 
-  GK__D explicit gk__f64_stage(const sums_of &sums) {
+  GK__D gk__f64_stage(const sums_of &sums, unsigned ring) {
     int lane_id = static_cast<int>(threadIdx.x % 32);
     gk__forget(&lane_id); /* a kernel has four of these, and uses one */
-    a_offset = static_cast<unsigned>(sums.first_row * a_row + lane_id % 4 * a_k) * 8;
-    b_offset = static_cast<unsigned>(Shape::operand_a::items +
+    a_address = ring + static_cast<unsigned>(sums.first_row * a_row + lane_id % 4 * a_k) * 8;
+    b_address =
+        ring + static_cast<unsigned>(Shape::operand_a::items +
                                      (sums.first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k) *
-               8;
+                   8;
   }
   /* The n-th of a thread's operands: first those of A, then those of B. */
   static GK__D double &operand(fragment_of *f, int n) {
     return n < a_count ? f->a[n / quads][n % quads] : f->b[(n - a_count) / quads][n % quads];
   }
-  GK__D void load(fragment_of *f, unsigned stage, int n) const {
+  GK__D void load(fragment_of *f, const pipeline &pipe, int n) const {
     const int i = (n < a_count ? n : n - a_count) / quads * 8, k = n % quads * 4;
     const unsigned offset = static_cast<unsigned>(n < a_count ? i * a_row + k * a_k : i * b_col + k * b_k);
-    gk__ptx_ld_shared_f64(&operand(f, n), (n < a_count ? a_offset : b_offset) + stage + offset * 8);
+    gk__ptx_ld_shared_f64(&operand(f, n),
+                          (n < a_count ? a_address : b_address) + pipe.stage_idx * stage_bytes + offset * 8);
   }
   /* The n-th MMA of a stage, in serpentine order. */
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
@@ -6751,7 +6746,7 @@ GK__D void gk__f64_multiply_stage(const Stage &stage, Sums *sums, const Fragment
     if (n == Stage::mma_cols - 1) gk__ptx_mbarrier_arrive(empty); /* all operands of the stage are in registers */
     GK__UNROLL
     for (int l = n * loads_per_mma; l < (n + 1) * loads_per_mma; l++)
-      if (More) stage.load(next, pipe->stage_address(), l);
+      if (More) stage.load(next, *pipe, l);
   }
 }
 /* The last stage, of which only the first `rest` k exist. A is replaced by -0 and B by 0 past these: adding their
@@ -6762,7 +6757,7 @@ GK__D void gk__f64_multiply_rest(const Stage &stage, Sums *sums, Fragment *f, ty
   gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
   GK__UNROLL
   for (int l = 0; l < Stage::load_count; l++) {
-    stage.load(f, pipe->stage_address(), l);
+    stage.load(f, *pipe, l);
     if (l % Stage::quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest)
       stage.operand(f, l) = l < Stage::a_count ? -0.0 : 0.0;
   }
@@ -6775,10 +6770,11 @@ template <class Stage, class Sums>
 GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipeline *pipe, int k) {
   typename Sums::fragment fragment[2];
   int stages = k / Sums::depth;
+  const int rest = k % Sums::depth;
   if (stages > 0) {
     gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
     GK__UNROLL
-    for (int l = 0; l < Stage::load_count; l++) stage.load(&fragment[0], pipe->stage_address(), l);
+    for (int l = 0; l < Stage::load_count; l++) stage.load(&fragment[0], *pipe, l);
   }
   GK__UNROLL_BY(1)
   for (; stages > 2; stages -= 2) {
@@ -6791,7 +6787,7 @@ GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipel
   } else if (stages == 1) {
     gk__f64_multiply_stage<false>(stage, sums, fragment[0], &fragment[1], pipe);
   }
-  if (k % Sums::depth) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, k % Sums::depth);
+  if (rest) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, rest);
 }
 #endif
 
@@ -6807,13 +6803,14 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, 1) gk__f6
   if (t == 0) pipe.init_barriers(Shape::producers, Shape::consumers);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const gk__work_tiles<Shape> tiles(p, p.partials ? p.partitions : 1);
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Shape::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Shape::bn));
   if (t >= Shape::consumers) {
 #ifdef GK__WGMMA_CODE
     gk__ptx_setmaxnreg_dec<72>();
 #endif
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
-      const gk__work_tile work = tiles[work_idx];
+      const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const gk__partition_range range(p, work.part);
       typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Shape>(), p.m,
                                   range.begin, t - Shape::consumers);
@@ -6837,16 +6834,16 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, 1) gk__f6
     typename Shape::sums sums(t);
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       gk__clear(sums.value);
-      const gk__work_tile work = tiles[work_idx];
+      const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const int k = gk__partition_range(p, work.part).depth;
       if (!p.trans_a && !p.trans_b)
-        gk__f64_consume(gk__f64_stage<Shape, true, false>(sums), &sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
       else if (!p.trans_a)
-        gk__f64_consume(gk__f64_stage<Shape, true, true>(sums), &sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, true>(sums, pipe.data), &sums, &pipe, k);
       else if (!p.trans_b)
-        gk__f64_consume(gk__f64_stage<Shape, false, false>(sums), &sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, false, false>(sums, pipe.data), &sums, &pipe, k);
       else
-        gk__f64_consume(gk__f64_stage<Shape, false, true>(sums), &sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, false, true>(sums, pipe.data), &sums, &pipe, k);
       gk__store_work_tile<gk__register_tile>(sums, p, work, work.row0<Shape>(), work.col0<Shape>());
     }
   }
@@ -7342,19 +7339,6 @@ inline gk__prepare_tiling gk__plan_prepare_tiling(size_t row_count, size_t vecto
   t.tile_count = static_cast<unsigned>(t.tiles_x * t.tiles_y * batch);
   return t;
 }
-/* The first vector of this thread in a work tile: the matrix in the batch, the row, and the vector in the row. */
-struct gk__prepare_position {
-  size_t matrix, row_idx, vector_idx;
-};
-GK__D gk__prepare_position gk__prepare_position_of(const gk__prepare_tiling &t, unsigned tile_idx) {
-  const unsigned in_matrix = tile_idx % (t.tiles_x * t.tiles_y);
-  const gk__prepare_position pos = {
-      tile_idx / (t.tiles_x * t.tiles_y),
-      static_cast<size_t>(in_matrix / t.tiles_x) * (t.threads_y * t.rows_per_thread) + threadIdx.x / t.threads_x,
-      static_cast<size_t>(in_matrix % t.tiles_x) * t.threads_x + threadIdx.x % t.threads_x};
-  return pos;
-}
-
 /* An operand as the caller stores it, and where its prepared copy goes. */
 template <class Item> struct gk__raw_operand {
   const Item *from;
@@ -7537,15 +7521,22 @@ __global__ void __launch_bounds__(gk__prepare_threads)
       gk__prepare_transposed(p, tile_idx, transpose_buffer);
       continue;
     }
-    const gk__prepare_position pos = gk__prepare_position_of(p.tiling, tile_idx);
-    const size_t col_idx = pos.vector_idx * prepared::items;
+    /* The first vector of this thread. */
+    const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
+    const size_t matrix = tile_idx / matrix_tiles;
+    const size_t row_idx =
+        static_cast<size_t>(in_matrix / p.tiling.tiles_x) * (p.tiling.threads_y * p.tiling.rows_per_thread) +
+        threadIdx.x / p.tiling.threads_x;
+    const size_t col_idx =
+        (static_cast<size_t>(in_matrix % p.tiling.tiles_x) * p.tiling.threads_x + threadIdx.x % p.tiling.threads_x) *
+        prepared::items;
     if (col_idx >= p.col_count) continue;
-    const Item *const begin = p.from + pos.matrix * p.stride;
+    const Item *const begin = p.from + matrix * p.stride;
     const Item *const end = begin + (p.row_count - 1) * p.leading_dim + p.col_count;
-    const Item *from = begin + pos.row_idx * p.leading_dim;
-    unsigned char *dest = p.dest + pos.matrix * p.to_stride + pos.row_idx * p.to_ld + col_idx * prepared::bytes;
-    const unsigned row_count = static_cast<unsigned>(gk_ceil_div(
-        p.row_count > pos.row_idx ? p.row_count - pos.row_idx : 0, static_cast<size_t>(p.tiling.threads_y)));
+    const Item *from = begin + row_idx * p.leading_dim;
+    unsigned char *dest = p.dest + matrix * p.to_stride + row_idx * p.to_ld + col_idx * prepared::bytes;
+    const unsigned row_count = static_cast<unsigned>(
+        gk_ceil_div(p.row_count > row_idx ? p.row_count - row_idx : 0, static_cast<size_t>(p.tiling.threads_y)));
     GK__UNROLL_BY(1)
     for (unsigned done = 0; done < p.tiling.rows_per_thread && done < row_count; done += prepared::rows_per_load) {
       gk__unaligned_vector<prepared::items, Item> vectors[prepared::rows_per_load];
@@ -8418,8 +8409,8 @@ struct gk__wgmma_split_params : gk__wgmma_params {
   GK__D unsigned lead(unsigned matrix_idx) const { return leads[matrix_idx]; }
   GK__D const gk__tensor_map *map_a(unsigned matrix_idx) const { return matrix_idx ? other_maps + matrix_idx - 1 : &a; }
 };
-template <bool Splits> struct gk__wgmma_params_of { typedef gk__wgmma_params type; };
-template <> struct gk__wgmma_params_of<true> { typedef gk__wgmma_split_params type; };
+template <bool Splits>
+using gk__wgmma_params_of = typename std::conditional<Splits, gk__wgmma_split_params, gk__wgmma_params>::type;
 /* The parameters of a kernel: those of its configuration, and the functor of the epilogue. */
 template <class Shape, class Func> struct gk__wgmma_args : Shape::params {
   Func func;
@@ -8431,7 +8422,7 @@ template <class Shape, class Func> struct gk__wgmma_args : Shape::params {
  * products are limited by the power that the tensor cores draw. */
 template <int Products, int Rows, int Cols, int Stages, bool ClusterSplitK = false, bool Splits = false>
 struct gk__wgmma_shape {
-  typedef typename gk__wgmma_params_of<Splits>::type params;
+  typedef gk__wgmma_params_of<Splits> params;
   static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
                    stages = Stages;
   static const bool cluster_split_k = ClusterSplitK;
@@ -8469,34 +8460,41 @@ struct gk__wgmma_shape {
 #define GK__WGMMA_REGS_128 GK__WGMMA_REGS_64 GK__WGMMA_REGS_3 GK__WGMMA_REGS_4
 #define GK__WGMMA_REGS_192 GK__WGMMA_REGS_128 GK__WGMMA_REGS_5 GK__WGMMA_REGS_6
 #define GK__WGMMA_REGS_256 GK__WGMMA_REGS_192 GK__WGMMA_REGS_7 GK__WGMMA_REGS_8
-#define GK__WGMMA_16(col_count, type, a, b, other_maps, trans_a, trans_b, ...)                                         \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count \
+#define GK__WGMMA_16(col_count, type, a, b, scale_d, trans_a, trans_b, ...)                                            \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
                "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " trans_a         \
                                                                         ", " trans_b ";\n}"                            \
                : __VA_ARGS__                                                                                           \
                : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB))
-#define GK__WGMMA_8(col_count, a, b, other_maps, ...)                                                                  \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count \
-               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}"                        \
-               : __VA_ARGS__                                                                                           \
-               : "l"(desc_a), "l"(desc_b), "r"(add))
-#define GK__WGMMA_COLS(col_count, a, b, other_maps, trans_a, trans_b, ...)                                             \
+#define GK__WGMMA_8(col_count, a, b, scale_d, ...)                                                                     \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
+               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}" __VA_ARGS__)
+/* x0 to x5 are the operands behind the accumulators. gk__wgmma_registers has A in registers. */
+#define GK__WGMMA_COLS(col_count, x0, x1, x2, x3, x4, x5, ...)                                                         \
   template <int Kind, int TransA, int TransB> struct gk__wgmma<col_count, Kind, TransA, TransB> {                      \
     static GK__D void multiply(float (&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                 \
       if (Kind == 0)                                                                                                   \
-        GK__WGMMA_16(col_count, "f16", a, b, other_maps, trans_a, trans_b, __VA_ARGS__);                               \
+        GK__WGMMA_16(col_count, "f16", x0, x1, x2, x3, x4, __VA_ARGS__);                                               \
       else if (Kind == 1)                                                                                              \
-        GK__WGMMA_16(col_count, "bf16", a, b, other_maps, trans_a, trans_b, __VA_ARGS__);                              \
+        GK__WGMMA_16(col_count, "bf16", x0, x1, x2, x3, x4, __VA_ARGS__);                                              \
       else                                                                                                             \
-        GK__WGMMA_8(col_count, a, b, other_maps, __VA_ARGS__);                                                         \
+        GK__WGMMA_8(col_count, x0, x1, x2, : __VA_ARGS__ : "l"(desc_a), "l"(desc_b), "r"(add));                        \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  template <> struct gk__wgmma_registers<col_count> {                                                                  \
+    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
+      GK__WGMMA_8(col_count, "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5,                                               \
+                  : __VA_ARGS__                                                                                        \
+                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                \
     }                                                                                                                  \
   }
 template <int Cols, int Kind, int TransA, int TransB> struct gk__wgmma;
-GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", GK__WGMMA_ACC_32(0));
-GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
-GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+template <int Cols> struct gk__wgmma_registers;
+GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
+GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
+GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                GK__WGMMA_ACC_32(64));
-GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
 /* The matrix descriptor of an operand in shared memory: 128-byte swizzle; 1024 bytes from 8 rows (MN-major: 8 k) to the
@@ -9245,15 +9243,13 @@ struct gk__wgmma_tile_cost {
 struct gk__wgmma_sector_penalty {
   unsigned per_row, per_col;
 };
-template <class Element> bool gk__begins_within_sectors(const gk__operand_view<Element> &v) {
-  return v.split <= 1 &&
-         (reinterpret_cast<uintptr_t>(v.data) % 32 || v.leading_dim * gk__wgmma_type<Element>::bytes % 32);
+template <class Element> unsigned gk__penalty_of(const gk__operand_view<Element> &v, unsigned penalty) {
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim * gk__wgmma_type<Element>::bytes % 32 == 0;
+  return v.split > 1 || aligned ? 0 : penalty;
 }
-template <class Element, class Out, class Func>
-gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const gk__tensor_args<Element, Out, Func> &p) {
-  const gk__wgmma_sector_penalty penalty = {gk__begins_within_sectors(p.a) ? 85u : 0u,
-                                            gk__begins_within_sectors(p.b) ? 160u : 0u};
-  return penalty;
+template <class Args> gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const Args &p) {
+  return {gk__penalty_of(p.a, 85), gk__penalty_of(p.b, 160)};
 }
 struct gk__wgmma_choice {
   int tile_idx;
@@ -9367,7 +9363,7 @@ template <class Params> struct gk__tf32_params : Params {
 /* A kernel configuration: 128 rows of R by Cols columns. A cluster may split the k of a tile; its blocks then send each
  * other their accumulators, which are stored over the ring. */
 template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
-  typedef gk__tf32_params<typename gk__wgmma_params_of<Splits>::type> params;
+  typedef gk__tf32_params<gk__wgmma_params_of<Splits>> params;
   static const int products = 1, row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
                    thread_count = 128 * (consumers + 1);
   static const int box_bytes = 32 * 128, r_bytes = row_count * 128, stage_bytes = r_bytes + Cols * 128;
@@ -9378,25 +9374,6 @@ template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
 };
 
 #ifdef GK__WGMMA_CODE
-
-/* wgmma: d = A B + d for 64 x Cols accumulators and 8 k, A in registers; d = A B where scale_d is 0. */
-#define GK__WGMMA_REGISTERS(col_count, a0, a1, a2, a3, b, other_maps, ...)                                             \
-  template <> struct gk__wgmma_registers<col_count> {                                                                  \
-    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
-      asm volatile(                                                                                                    \
-          "{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count      \
-          "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", add, 1, 1;\n}"  \
-          : __VA_ARGS__                                                                                                \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                        \
-    }                                                                                                                  \
-  }
-template <int Cols> struct gk__wgmma_registers;
-GK__WGMMA_REGISTERS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
-GK__WGMMA_REGISTERS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
-GK__WGMMA_REGISTERS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-                    GK__WGMMA_ACC_32(64));
-GK__WGMMA_REGISTERS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-                    GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
 /* The first of the two adjacent rows of this thread: the 16-byte word within a box, and the row within the tile. */
 GK__D unsigned gk__tf32_word_idx() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
@@ -9883,10 +9860,9 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
 template <class Config, bool KMajorA, bool KMajorB, class Args>
 GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work,
                            gk__pipeline_state<Config::stages, Config::stage_bytes> pipe, gk__partition_range range) {
-  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, work.row0<Config>(), p.m,
-                                                        range.begin);
-  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, work.col0<Config>(), p.n,
-                                                        range.begin);
+  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
+  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, row0, p.m, range.begin);
+  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, col0, p.n, range.begin);
   for (;;) {
     if (range.depth < Config::depth) {
       a.shift(range.depth);
@@ -9957,12 +9933,15 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const bool is_producer = threadIdx.x >= sums_of::thread_count;
   const gk__pipeline_state<Config::stages, Config::stage_bytes> pipe = {gk__shared_address(shared),
                                                                         gk__shared_address(bars), 0, 0};
-  if (threadIdx.x == 0) pipe.init_barriers(sums_of::thread_count, sums_of::thread_count);
+  if (threadIdx.x == 0)
+    for (unsigned i = 0; i < 2 * Config::stages; i++)
+      gk__ptx_mbarrier_init(pipe.barriers + i * 8, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const gk__work_tiles<Config> tiles(p, p.partials ? p.partitions : 1);
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
   unsigned work_idx = blockIdx.x;
-  const gk__work_tile work = tiles[work_idx];
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   const gk__partition_range range(p, work.part);
   if (is_producer) {
     gk__ptx_setmaxnreg_dec<Config::producer_registers>();
@@ -9980,7 +9959,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   sums_of sums(static_cast<int>(threadIdx.x), p.trans_a, !p.trans_b);
   gk__f32_consume<Config>(sums, pipe, range.depth);
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile done = tiles[work_idx];
+  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<1, sums_of::thread_count>();
@@ -10275,35 +10254,8 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   return order;
 }
 
-/* The fastest tile for a given split. has_hopper: the Hopper kernel can compute the product. wanted: the plan that the
- * caller asks for; if there is none such, the closest one is used. */
-template <class Acc>
-gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                             bool has_hopper, gk_plan wanted, bool unaligned = false) {
-  gk__tile_facts best = gk__tiles<Acc>::facts(0);
-  unsigned long long least = ~0ull;
-  if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (gk__is_hopper_plan(wanted) && !has_hopper) wanted = GK__PLAN_TILE_64_128;
-  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
-    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
-    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
-    if (tile_facts.hopper && !has_hopper) continue;
-    if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
-      const unsigned long long clocks =
-          gk__clocks<Acc>(tile_facts, m, n, k, batch, order.partitions, static_cast<size_t>(order.depth),
-                          static_cast<size_t>(sms > 0 ? sms : 1), unaligned);
-      if (clocks < least) {
-        least = clocks;
-        best = tile_facts;
-      }
-    }
-  }
-  return best;
-}
-
-/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
- * direct-mapped by the shape. Each type of Find has a table of its own. */
-#define GK__CACHED_PLANS 64
+/* What the choice of a tile depends on. has_hopper: the Hopper kernel can compute the product. wanted: the plan that
+ * the caller asks for; if there is none such, the closest one is used. */
 struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
@@ -10316,34 +10268,56 @@ struct gk__plan_query {
            gk__same_split_k(order, other.order);
   }
 };
-template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find()) {
-  typedef decltype(find()) value_type;
+/* The fastest tile for a given split. */
+template <class Acc> gk__tile_facts gk__plan_tile(const gk__plan_query &query) {
+  gk__tile_facts best = gk__tiles<Acc>::facts(0);
+  unsigned long long least = ~0ull;
+  const size_t max_batch = size_t(1) << 20, batch = query.batch < max_batch ? query.batch : max_batch;
+  const gk_plan wanted = gk__is_hopper_plan(query.wanted) && !query.has_hopper ? GK__PLAN_TILE_64_128 : query.wanted;
+  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
+    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
+    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
+    if (tile_facts.hopper && !query.has_hopper) continue;
+    if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
+    const unsigned long long clocks = gk__clocks<Acc>(
+        tile_facts, query.m, query.n, query.k, batch, query.order.partitions, static_cast<size_t>(query.order.depth),
+        static_cast<size_t>(query.sms > 0 ? query.sms : 1), query.unaligned);
+    if (clocks >= least) continue;
+    least = clocks;
+    best = tile_facts;
+  }
+  return best;
+}
+
+/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
+ * direct-mapped by the shape. Each type of Find has a table of its own. */
+#define GK__CACHED_PLANS 64
+template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find(query)) {
   struct entry {
     bool known;
     gk__plan_query query;
-    value_type known_value;
+    decltype(find(query)) plan;
   };
   static thread_local entry entries[GK__CACHED_PLANS];
   entry &cached = entries[(query.m * 31 + query.n * 7 + query.k) % GK__CACHED_PLANS];
-  if (!cached.known || !(cached.query == query)) {
-    cached.known_value = find();
-    cached.query = query;
-    cached.known = true;
-  }
-  return cached.known_value;
+  if (!cached.known || !(cached.query == query)) cached = {true, query, find(query)};
+  return cached.plan;
 }
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  const gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
-  return gk__cached_plan(query, [&query] { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
+  return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false},
+                         [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
-template <class Acc>
-gk__tile_facts gk__cached_tile_plan(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                                    bool has_hopper, gk_plan wanted, bool unaligned) {
-  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, has_hopper, unaligned};
-  return gk__cached_plan(query,
-                         [&] { return gk__plan_tile<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, unaligned); });
+template <class Acc> gk__tile_facts gk__cached_tile_plan(const gk__plan_query &query) {
+  return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tile<Acc>(asked); });
 }
 
+/* Launches a kernel on the stream of the partials. */
+template <class Kernel, class... Params>
+cudaError_t gk__launch_product(const gk__partials &partials, const Kernel &kernel, size_t blocks, int thread_count,
+                               size_t smem, const Params &...params) {
+  return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(thread_count),
+                           smem, partials.stream, params...);
+}
 /* Launches the products of a batch, as many at a time as there is memory for partials and grid blocks for. A product
  * takes `blocks` blocks. split: its kernel stores partials, which are then reduced. */
 template <class Args, class Launch>
@@ -10367,7 +10341,7 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *
   }
   for (size_t done = 0; done < batch; done += products_per_launch) {
     p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
-    GK_TRY(launch(p, static_cast<unsigned>(blocks * p.batch)));
+    GK_TRY(launch(p, blocks * p.batch));
     if (split) GK_TRY(gk__reduce_partials(p, *partials));
     p.skip(products_per_launch);
   }
@@ -10385,7 +10359,7 @@ inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t 
 /* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
  * more partitions than groups and their stages fit in shared memory. */
 template <class Config, class Args>
-cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
+cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit) {
   typedef typename Args::acc_type Acc;
   const size_t tile_m = Config::bm, tile_n = Config::bn, tile_bytes = tile_m * tile_n * sizeof(Acc);
   const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
@@ -10396,10 +10370,9 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
   const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
-  const unsigned thread_count = static_cast<unsigned>(groups) * Config::sums::thread_count;
-  const auto launch = [=](const Args &part, unsigned grid_dim) {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Args>), grid_dim, thread_count, smem,
-                             stream, part);
+  const auto launch = [=](const Args &part, size_t blocks) {
+    return gk__launch_product(*partials, GK__KERNEL(gk__matmul_kernel<Config, Args>), blocks,
+                              static_cast<int>(groups) * Config::sums::thread_count, smem, part);
   };
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
   const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
@@ -10421,18 +10394,16 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   return cudaSuccess;
 }
 
-template <int Rows, class Args>
-cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
+template <int Rows, class Args> cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit) {
   typedef gk__thin_shape<typename Args::item_type, Rows> shape;
   const size_t block_cols = shape::col_count, ring_bytes = shape::ring_bytes, long_dim = p.m > p.n ? p.m : p.n;
   const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
   const bool transposed = p.m > p.n;
-  const auto launch = [=](const Args &part, unsigned grid_dim) -> cudaError_t {
+  const auto launch = [=](const Args &part, size_t blocks) -> cudaError_t {
     gk__thin_args<Args> thin(part, transposed);
     thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__thin_kernel<Rows, Args>), grid_dim,
-                             static_cast<unsigned>(GK__THIN_THREADS),
-                             thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, stream, thin);
+    return gk__launch_product(*partials, GK__KERNEL(gk__thin_kernel<Rows, Args>), blocks, GK__THIN_THREADS,
+                              thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, thin);
   };
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
   const size_t block_bytes =
@@ -10457,24 +10428,21 @@ struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, 32, 32, 8>, TileRows, TileCols, Groups> {};
 
 /* With tiles of 32 x 32: by the kernel of small products, if it can compute this one; else by the portable kernel. */
-template <class Args>
-cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit, stream);
+template <class Args> cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit) {
+  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit);
 }
 template <class Func>
 cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__partials *partials,
-                             int smem_limit, cudaStream_t stream) {
+                             int smem_limit) {
   typedef gk__small_block Config;
-  const size_t tiles =
-      gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-  if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
-    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit, stream);
-  const size_t smem =
-      static_cast<size_t>(gk__operand_loaders<Config, float, float>::items) * Config::stages * sizeof(float);
   typedef gk__matmul_args<float, float, float, Func> args;
-  return gk__launch_batches(p, tiles, false, partials, [=](const args &part, unsigned grid_dim) {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<args>), grid_dim,
-                             static_cast<unsigned>(Config::sums::thread_count), smem, stream, part);
+  const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
+  if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
+    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit);
+  const size_t smem = sizeof(float) * gk__operand_loaders<Config, float, float>::items * Config::stages;
+  return gk__launch_batches(p, tiles, false, partials, [=](const args &part, size_t blocks) {
+    return gk__launch_product(*partials, GK__KERNEL(gk__small_kernel<args>), blocks, Config::sums::thread_count, smem,
+                              part);
   });
 }
 /* Where rows of C are not aligned, a thread stores its accumulators one by one, 16 bytes from those of the next thread.
@@ -10491,17 +10459,15 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
 /* Launches the portable kernel that a plan names. */
 template <class Item, class Out, class Func>
 cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan, gk__partials *partials,
-                                const gk__matmul_gpu &gpu, cudaStream_t stream) {
-  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, partials, gpu.smem_limit, stream);
-  if (plan == GK__PLAN_TILE_64)
-    return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, partials, gpu.smem_limit, stream);
-  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, gpu.smem_limit, stream);
-  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, partials, gpu.smem_limit, stream);
+                                const gk__matmul_gpu &gpu) {
+  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, partials, gpu.smem_limit);
+  if (plan == GK__PLAN_TILE_64) return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, partials, gpu.smem_limit);
+  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, gpu.smem_limit);
+  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, partials, gpu.smem_limit);
 }
 #ifdef GK__WGMMA
 /* By the Hopper kernel of doubles, if the device and the program have it. *launched is set to true if that is so. */
-template <class Args>
-cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials *partials, cudaStream_t stream) {
+template <class Args> cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials *partials) {
   auto kernel = GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>);
   const size_t tiles = gk__tile_count(p.m, gk__f64_shape::bm) * gk__tile_count(p.n, gk__f64_shape::bn);
   const size_t limit = size_t(1) << 28;
@@ -10511,12 +10477,12 @@ cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials 
     return cudaSuccess;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return cudaSuccess;
-  const unsigned max_grid = static_cast<unsigned>(p.limited(static_cast<size_t>(sms)));
+  const size_t max_grid = p.limited(static_cast<size_t>(sms));
   const size_t smem = sizeof(double) * gk__f64_shape::stage_items * gk__f64_shape::stages;
-  const auto launch = [=](const Args &part, unsigned work_count) {
-    return gk__launch_kernel("gk_matmul", kernel, work_count < max_grid ? work_count : max_grid,
-                             static_cast<unsigned>(gk__f64_shape::producers + gk__f64_shape::consumers), smem, stream,
-                             part, work_count);
+  const auto launch = [=](const Args &part, size_t work_count) {
+    return gk__launch_product(*partials, kernel, work_count < max_grid ? work_count : max_grid,
+                              gk__f64_shape::producers + gk__f64_shape::consumers, smem, part,
+                              static_cast<unsigned>(work_count));
   };
   *launched = true;
   Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
@@ -10524,27 +10490,24 @@ cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials 
   return gk__launch_batches(unlimited, tiles * p.partitions, p.partitions > 1, partials, launch);
 }
 #else
-template <class Args> cudaError_t gk__f64_hopper(const Args &, int, bool *, gk__partials *, cudaStream_t) {
-  return cudaSuccess;
-}
+template <class Args> cudaError_t gk__f64_hopper(const Args &, int, bool *, gk__partials *) { return cudaSuccess; }
 #endif
 
 template <class Item, class Out, class Func>
 cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan, gk__partials *partials,
-                                const gk__matmul_gpu &gpu, cudaStream_t stream) {
+                                const gk__matmul_gpu &gpu) {
   typedef gk__mma_f64_block<64, 128, 1> wide;
   /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
   const int wide_bytes =
       gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   bool launched = false;
-  if (plan == GK__PLAN_TILE_32_64)
-    return gk__matmul_tiles<gk__mma_f64_block<32, 64, 4>>(p, partials, gpu.smem_limit, stream);
+  if (plan == GK__PLAN_TILE_32_64) return gk__matmul_tiles<gk__mma_f64_block<32, 64, 4>>(p, partials, gpu.smem_limit);
   if (plan == GK__PLAN_TILE_64_128) {
-    GK_TRY(gk__f64_hopper(p, gpu.sms, &launched, partials, stream));
+    GK_TRY(gk__f64_hopper(p, gpu.sms, &launched, partials));
     if (launched) return cudaSuccess;
-    if (wide_bytes + 64 <= gpu.smem_limit) return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit, stream);
+    if (wide_bytes + 64 <= gpu.smem_limit) return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit);
   }
-  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 2>>(p, partials, gpu.smem_limit, stream);
+  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 2>>(p, partials, gpu.smem_limit);
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10729,17 +10692,16 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
 template <int> __global__ void gk__code_kernel() {}
 template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   static gk__per_device<int> codes;
-  const char *const call = "gk_matmul";
-  int device = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
+  gk__matmul_gpu found_gpu;
+  GK_TRY(gk__find_matmul_gpu(&found_gpu));
+  gpu->sms = found_gpu.sms;
   const cudaError_t code = codes.get(&gpu->code, [](int, int *found) -> cudaError_t {
     cudaFuncAttributes attributes;
     GK_TRY(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(gk__code_kernel<First>)));
     *found = attributes.ptxVersion;
     return cudaSuccess;
   });
-  GK_TRY(gk__failed(code, call));
+  GK_TRY(gk__failed(code, "gk_matmul"));
   gpu->wgmma = gk__wgmma_available<First>();
   return cudaSuccess;
 }
@@ -10749,9 +10711,7 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 /* Strict products of floats by the Hopper kernel. Other types have no such path. */
 template <class Args> struct gk__hopper_path {
   static bool takes(const Args &) { return false; }
-  static cudaError_t run(const Args &, const gk__tile_facts &, gk__partials *, cudaStream_t, int) {
-    return cudaErrorNotSupported;
-  }
+  static cudaError_t run(const Args &, const gk__tile_facts &, gk__partials *, int) { return cudaErrorNotSupported; }
 };
 #ifdef GK__WGMMA
 template <class Acc, class Func> /* a template, so that files without products contain no kernel */
@@ -10766,29 +10726,26 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
            p.partial_bytes() <= GK__PARTIALS_BYTES && gk__wgmma_available<0>() &&
            !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &has_body) && has_body;
   }
-  template <class Config>
-  static cudaError_t launch(const args &p, gk__partials *partials, cudaStream_t stream, int sms) {
-    const size_t tiles =
-        gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-    const unsigned sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+  template <class Config> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
+    const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
+    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
      * multiprocessors that are free first. */
-    const auto launch_part = [=](const args &part, unsigned grid_dim) -> cudaError_t {
-      const unsigned blocks_per_sm = gk_ceil_div(grid_dim, static_cast<unsigned>(sms));
-      unsigned smem = Config::smem;
+    const auto launch_part = [=](const args &part, size_t blocks) -> cudaError_t {
+      const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(sms));
+      size_t smem = Config::smem;
       if (blocks_per_sm < Config::resident && sm_smem / (blocks_per_sm + 1) > smem)
         smem = sm_smem / (blocks_per_sm + 1);
-      return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__f32_hopper_kernel<Config, args>), grid_dim,
-                               static_cast<unsigned>(Config::thread_count), static_cast<size_t>(smem), stream, part);
+      return gk__launch_product(*partials, GK__KERNEL(gk__f32_hopper_kernel<Config, args>), blocks,
+                                Config::thread_count, smem, part);
     };
     return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch_part);
   }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, cudaStream_t stream,
-                         int sms) {
-    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, stream, sms);
-    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, stream, sms);
-    return launch<block_128x128>(p, partials, stream, sms);
+  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, int sms) {
+    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, sms);
+    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, sms);
+    return launch<block_128x128>(p, partials, sms);
   }
 };
 #endif
@@ -10796,7 +10753,7 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
 /* Batches of floats by warps that compute a tile each. Other types have no such path. */
 template <class Args> struct gk__warp_tile_path {
   static bool takes(const Args &, gk_plan, int, int) { return false; }
-  static cudaError_t run(const Args &, cudaStream_t, int) { return cudaErrorNotSupported; }
+  static cudaError_t run(const Args &, const gk__partials &, int) { return cudaErrorNotSupported; }
 };
 template <class Acc, class Func>
 struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a template: see gk__hopper_path */
@@ -10806,9 +10763,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
   static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
-  static size_t tiles(const args &p) {
-    return gk_ceil_div(p.m, static_cast<size_t>(tile_type::bm)) * gk_ceil_div(p.n, static_cast<size_t>(tile_type::bn));
-  }
+  static size_t tiles(const args &p) { return gk__tile_count(p.m, tile_type::bm) * gk__tile_count(p.n, tile_type::bn); }
   static size_t blocks(const args &p, int sms) { return p.limited(static_cast<size_t>(sms)); }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
    * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. */
@@ -10824,11 +10779,10 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
     return work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
   }
-  static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<args>), static_cast<unsigned>(blocks(p, sms)),
-                             static_cast<unsigned>(tile_type::warps) * 32,
-                             static_cast<size_t>(tile_type::warps * tile_type::smem), stream, p,
-                             static_cast<unsigned>(p.batch * tiles(p)));
+  static cudaError_t run(const args &p, const gk__partials &partials, int sms) {
+    return gk__launch_product(partials, GK__KERNEL(gk__warp_kernel<args>), blocks(p, sms), tile_type::warps * 32,
+                              static_cast<size_t>(tile_type::warps * tile_type::smem), p,
+                              static_cast<unsigned>(p.batch * tiles(p)));
   }
 };
 
@@ -10836,39 +10790,37 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Args>
-cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__partials *partials,
-                               cudaStream_t stream) {
-  typedef typename Args::acc_type Acc;
+cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
   gk__matmul_gpu gpu;
   GK_TRY(gk__find_matmul_gpu(&gpu));
-  const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin)
-    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
-                                : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
-  if (gk__warp_tile_path<Args>::takes(p, plan, sms, smem_limit))
-    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, stream, sms);
-  const bool unaligned = gk__contiguous_rows_unaligned(p.lda, p.ldb, 0);
-  const gk__tile_facts tile_facts =
-      gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms, gk__hopper_path<Args>::takes(p), plan, unaligned);
-  return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, stream, sms)
-                           : gk__launch_portable(p, tile_facts.plan, partials, gpu, stream);
+    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, gpu.smem_limit)
+                                : gk__matmul_thin<GK__THIN_ROWS>(p, partials, gpu.smem_limit);
+  if (gk__warp_tile_path<Args>::takes(p, plan, gpu.sms, gpu.smem_limit))
+    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *partials, gpu.sms);
+  const gk__tile_facts tile_facts = gk__cached_tile_plan<typename Args::acc_type>(
+      {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::takes(p),
+       gk__contiguous_rows_unaligned(p.lda, p.ldb, 0)});
+  return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, gpu.sms)
+                           : gk__launch_portable(p, tile_facts.plan, partials, gpu);
 }
 /* Adds the bytes of a product's partials to *partials. */
 template <class Args>
 cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
   if (order.partitions < 2) return cudaSuccess;
   partials->measuring = true;
-  return gk__enqueue_strict(p, order, plan, partials, 0);
+  return gk__enqueue_strict(p, order, plan, partials);
 }
 /* A strict product with a given split. */
 template <class Args>
 cudaError_t gk__matmul_strict(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
                               cudaStream_t stream) {
   gk__partials partials = gk__partials_of(scratch, stream);
-  return partials.end(gk__enqueue_strict(p, order, plan, &partials, stream));
+  return partials.end(gk__enqueue_strict(p, order, plan, &partials));
 }
+
 /* The view of an operand or of its copy, and the description of the copy. */
 template <class Element, class Item>
 void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size_t leading_dim, size_t stride,
@@ -10984,7 +10936,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     if (fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
-      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream));
+      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
     }
     p.skip(p.batch);
   }
@@ -11785,40 +11737,39 @@ template <class Acc, bool AddsIndex> struct gk__dist_start {
   GK__D Acc value() const { return record->value(identity); }
   GK__D size_t index() const { return AddsIndex ? record->item_count() : 0; }
 };
-template <class Item, class Out, class Operator>
-cudaError_t gk__dist_scan(const char *call, bool inclusive, const Item *input, Out *output, size_t n,
+template <class Input, class Output, class Operator>
+cudaError_t gk__dist_scan(const char *call, bool inclusive, const Input &input, Output &output, size_t n,
                           const Operator &operation, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__known<Out>::type Result;
+  const auto array = gk__known_array(gk__pointer_to(input));
+  const auto results = gk__known_output(gk__pointer_to(output));
+  typedef typename gk__known<gk__item_of_array<const Input>>::type Element;
+  typedef typename gk__known<gk__item_of_array<Output>>::type Result;
   typedef typename gk__functor<Operator, Result>::scan Functor;
   typedef typename gk__working<Functor>::type Acc;
   const Functor f = gk__functor_of<Functor>(operation);
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
-  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
+  GK_TRY(gk__check_sizes(call, input, n, output, n));
+  GK_TRY(gk__check_arrays(call, array, results, n, n));
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, Result>());
-  gk__dist_fold<Element, Functor> fold = {ctx, gk__known_array(input), n, f, NULL, gk_scratch()};
+  gk__dist_fold<Element, Functor> fold = {ctx, array, n, f, NULL, gk_scratch()};
   GK_TRY(fold.begin(gk__scan_bytes(plan, sizeof(gk__slot<Acc>)), scratch));
   const gk__dist_start<Acc, gk__adds_index<Acc, Element>::value> start = {fold.records(), f.identity()};
   const bool needs_record = ctx.rank + 1 < ctx.rank_count; /* no rank uses that of the last one */
   cudaError_t status = fold.launch(gk__commutes<Functor>(), needs_record, ctx.rank, fold.records());
   if (status == cudaSuccess)
-    status = gk__scan(call, fold.input, gk__known_output(output), n, f, start, inclusive, plan, stream, fold.scratch);
+    status = gk__scan(call, array, results, n, f, start, inclusive, plan, stream, fold.scratch);
   return fold.end(status);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  GK_TRY(gk__check_sizes("gk_dist_scan_inclusive", input, n, output, n));
-  return gk__dist_scan("gk_dist_scan_inclusive", true, gk__pointer_to(input), gk__pointer_to(output), n, operation,
-                       comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_inclusive", true, input, output, n, operation, comm, stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  GK_TRY(gk__check_sizes("gk_dist_scan_exclusive", input, n, output, n));
-  return gk__dist_scan("gk_dist_scan_exclusive", false, gk__pointer_to(input), gk__pointer_to(output), n, operation,
-                       comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_exclusive", false, input, output, n, operation, comm, stream, scratch);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/

@@ -98,6 +98,7 @@
 #define hook_partials_fit gk__partials_fit
 #define hook_partials_of gk__partials_of
 #define hook_plan_product gk__plan_product
+#define hook_plan_query gk__plan_query
 #define hook_plan_split_k gk__plan_split_k
 #define hook_plan_tile gk__plan_tile
 #define HOOK_PREPARE_BF16_PARTS GK__PREPARE_BF16_PARTS
