@@ -1678,15 +1678,11 @@ GK__D bool gk__ptx_mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
 GK__D void gk__ptx_mbarrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-/* Adds to the bytes that a phase waits for, without arriving. */
-GK__D void gk__ptx_mbarrier_expect_tx(unsigned barrier, unsigned bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
 /* Arrives once this thread's earlier cp.async copies are complete. */
 GK__D void gk__ptx_cp_async_mbarrier_arrive_noinc(unsigned barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
-/* The same in a loop: returns once the phase is complete. */
+/* Returns once the phase is complete. */
 GK__D void gk__ptx_mbarrier_wait_parity(unsigned barrier, unsigned parity) {
   asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
                "again;\n}" ::"r"(barrier),
@@ -5452,18 +5448,16 @@ template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
 template <class Out, class Acc, class Func> struct gk__matmul_output {
   typedef Acc acc_type;
-  Out *c;
-  size_t m, n, ldc, stride_c, batch;
-  Acc alpha, beta;
-  unsigned partitions; /* partitions of k */
-  Acc *partials;       /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
+  Out *c = NULL;
+  size_t m = 0, n = 0, ldc = 0, stride_c = 0, batch = 0;
+  Acc alpha = 0, beta = 0;
+  unsigned partitions = 0; /* partitions of k */
+  Acc *partials = NULL;    /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
   Func func;
-  size_t first_row, first_col; /* of this part of C in C */
-  gk__condition condition;
-  size_t max_blocks; /* of a launch; 0: no limit */
-  explicit gk__matmul_output(const Func &f = Func())
-      : c(NULL), m(0), n(0), ldc(0), stride_c(0), batch(0), alpha(0), beta(0), partitions(0), partials(NULL), func(f),
-        first_row(0), first_col(0), condition(), max_blocks(0) {}
+  size_t first_row = 0, first_col = 0; /* of this part of C in C */
+  gk__condition condition = gk__condition();
+  size_t max_blocks = 0; /* of a launch; 0: no limit */
+  explicit gk__matmul_output(const Func &f = Func()) : func(f) {}
   /* The blocks of a launch that would have `blocks`. */
   size_t limited(size_t blocks) const { return max_blocks && max_blocks < blocks ? max_blocks : blocks; }
   /* Bytes of the partials of one product. */
@@ -5490,13 +5484,11 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
 template <class Item, class Out, class Acc, class Func = gk__identity>
 struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   typedef Item item_type;
-  const Item *a, *b;
-  size_t k, lda, ldb, stride_a, stride_b;
-  bool trans_a, trans_b;
-  int depth; /* of a partition, in k; the last one may be shorter */
-  explicit gk__matmul_args(const Func &f = Func())
-      : gk__matmul_output<Out, Acc, Func>(f), a(NULL), b(NULL), k(0), lda(0), ldb(0), stride_a(0), stride_b(0),
-        trans_a(false), trans_b(false), depth(0) {}
+  const Item *a = NULL, *b = NULL;
+  size_t k = 0, lda = 0, ldb = 0, stride_a = 0, stride_b = 0;
+  bool trans_a = false, trans_b = false;
+  int depth = 0; /* of a partition, in k; the last one may be shorter */
+  explicit gk__matmul_args(const Func &f = Func()) : gk__matmul_output<Out, Acc, Func>(f) {}
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a += products * stride_a;
@@ -7229,10 +7221,7 @@ struct gk__partials {
   cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary, "gk_matmul", stream); }
 };
 inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
-  gk__partials partials = gk__partials();
-  partials.given = given;
-  partials.stream = stream;
-  return partials;
+  return {given, stream, false, 0, 0, NULL, NULL, 0};
 }
 /* Launches the kernel that reduces the partials of a batch. */
 template <class Out, class Acc, class Func>
@@ -8515,13 +8504,6 @@ template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Coun
   for (int e = 0; e < Each; e++) gk__wgmma_wait(acc[e]);
 }
 
-/* True for one lane of a converged warp, always the same. The compiler knows that it is only one lane: for a comparison
- * of the lane index it would put TMA instructions into a loop over the active lanes. */
-GK__D bool gk__elect_one() {
-  unsigned yes;
-  asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(yes));
-  return yes != 0;
-}
 /* TMA: loads the box whose first element is in column x and row y. product, part: the matrix. */
 GK__D void gk__tma_load(unsigned dest, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
@@ -8758,25 +8740,18 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
   }
 }
 
-/* Adds beta C to a pair of elements, of which the first `item_count` are in bounds. */
-template <class Out>
-GK__D void gk__wgmma_add_c(const gk__wgmma_params &p, const void *row_data, unsigned col_idx, int item_count,
-                           float *pair) {
-  float old[2] = {0, 0};
-  gk__load_pair<Out>(row_data, col_idx, item_count, p.pairs_aligned, old, old + 1);
-  pair[0] = fmaf(p.beta, old[0], pair[0]);
-  pair[1] = fmaf(p.beta, old[1], pair[1]);
-}
-GK__D int gk__wgmma_valid_count(const gk__wgmma_params &p, unsigned row_idx, unsigned col_idx) {
-  if (row_idx >= p.m || col_idx >= p.n) return 0;
-  return col_idx + 1 < p.n ? 2 : 1;
-}
 /* The epilogue of a pair of neighbours, which are multiplied by alpha already: f(pair + beta C). Returns how many of
  * them are in bounds; the others do not change. c is the first element of their row. */
 template <class Out, class Args>
 GK__D int gk__wgmma_finish_pair(const Args &p, const void *c, unsigned row_idx, unsigned col_idx, float *pair) {
-  const int item_count = gk__wgmma_valid_count(p, row_idx, col_idx);
-  if (p.beta != 0) gk__wgmma_add_c<Out>(p, c, col_idx, item_count, pair);
+  int item_count = 0;
+  if (row_idx < p.m && col_idx < p.n) item_count = col_idx + 1 < p.n ? 2 : 1;
+  if (p.beta != 0) {
+    float old[2] = {0, 0};
+    gk__load_pair<Out>(c, col_idx, item_count, p.pairs_aligned, old, old + 1);
+    pair[0] = fmaf(p.beta, old[0], pair[0]);
+    pair[1] = fmaf(p.beta, old[1], pair[1]);
+  }
   if (item_count > 0) pair[0] = p.func(pair[0], row_idx, col_idx);
   if (item_count > 1) pair[1] = p.func(pair[1], row_idx, col_idx + 1);
   return item_count;
@@ -10708,11 +10683,15 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 
 /* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
 
-/* Strict products of floats by the Hopper kernel. Other types have no such path. */
-template <class Args> struct gk__hopper_path {
-  static bool takes(const Args &) { return false; }
-  static cudaError_t run(const Args &, const gk__tile_facts &, gk__partials *, int) { return cudaErrorNotSupported; }
+/* Paths that only products of floats have: for other types these stand. */
+struct gk__no_path {
+  template <class... Params> static bool takes(const Params &...) { return false; }
+  template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
 };
+template <class Args> struct gk__hopper_path : gk__no_path {};
+template <class Args> struct gk__warp_tile_path : gk__no_path {};
+
+/* Strict products by the Hopper kernel. */
 #ifdef GK__WGMMA
 template <class Acc, class Func> /* a template, so that files without products contain no kernel */
 struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
@@ -10750,11 +10729,7 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
 };
 #endif
 
-/* Batches of floats by warps that compute a tile each. Other types have no such path. */
-template <class Args> struct gk__warp_tile_path {
-  static bool takes(const Args &, gk_plan, int, int) { return false; }
-  static cudaError_t run(const Args &, const gk__partials &, int) { return cudaErrorNotSupported; }
-};
+/* Batches, by warps that compute a tile each. */
 template <class Acc, class Func>
 struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a template: see gk__hopper_path */
   typedef gk__matmul_args<float, float, Acc, Func> args;
