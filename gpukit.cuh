@@ -5358,9 +5358,6 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  * many partitions there are, and how long, depends on m, n, k and the type alone, and not on the plan, the device, the
  * transposes and the strides. The shape of the tile, the way of the operands to shared memory and the kernel do not
  * change the order of the additions. So the bits are always the same.
- *
- * Emulated fp32 leaves a flag in device memory if an operand has values that it cannot represent. A strict kernel is
- * launched after it; it returns at once if the flag is not set, and else computes the product.
  * ==================================================================================================================*/
 
 /* --- Arguments, epilogue and split-K ---------------------------------------------------------------------------------
@@ -10869,11 +10866,9 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
  * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
-template <class Item, class Out, class Acc, class Func>
-cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc, Func> p, size_t products_per_launch,
-                                 gk__partials *partials) {
+template <class Args> cudaError_t gk__measure_fallback(Args p, size_t products_per_launch, gk__partials *partials) {
   static const unsigned any = 0;
-  const gk__split_k order = gk__cached_split_k<Acc>(p.m, p.n, p.k);
+  const gk__split_k order = gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k);
   const size_t rest = p.batch % products_per_launch;
   p.condition.flag = &any;
   p.batch = products_per_launch;
@@ -11015,16 +11010,15 @@ gk__matmul_args<Item, Out, Acc, Func> gk__args_of_call(const Item *a, const Item
   return p;
 }
 /* Checks the matrices and the options of a call, and sets the stride of C. */
-template <class Item, class Out, class Acc, class Func>
-cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc, Func> *args, const gk_matmul_opts &opts) {
-  gk__matmul_args<Item, Out, Acc, Func> &p = *args;
+template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opts &opts) {
+  Args &p = *args;
   const size_t m = p.m, n = p.n, k = p.k;
   const void *const a = p.a, *const b = p.b, *const c = p.c;
-  GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(Item)));
-  GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(Item)));
-  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(Out)));
+  GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(*p.a)));
+  GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(*p.a)));
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(*p.c)));
   p.stride_c = opts.stride_c ? opts.stride_c : m * p.ldc;
-  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(Out)));
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(*p.c)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other", p.stride_c,
@@ -11040,9 +11034,9 @@ cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc, Func> *args, const gk
   return cudaSuccess;
 }
 /* What gk_matmul_plan reports. */
-template <class Item, class Out, class Acc, class Func>
-cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc, Func> &p, const gk__product_plan &plan,
-                              gk_plan strict_plan, gk_matmul_path *path) {
+template <class Args>
+cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
+  typedef gk__mma_of<typename Args::item_type> mma;
   gk__partials partials = gk__partials();
   path->plan = plan.plan;
   path->precision = plan.precision;
@@ -11050,10 +11044,10 @@ cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc, Func> &p, co
   path->copies_b = plan.tensor() && plan.b.wanted;
   path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
   if (!plan.tensor())
-    GK_TRY(gk__measure_partials(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, &partials));
+    GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, &partials));
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, p.batch, &partials));
-  if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
+  if (plan.plan == GK_PLAN_MMA) GK_TRY(mma::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
   if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
   return cudaSuccess;
 }
