@@ -1678,15 +1678,11 @@ GK__D bool gk__ptx_mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
 GK__D void gk__ptx_mbarrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-/* Adds to the bytes that a phase waits for, without arriving. */
-GK__D void gk__ptx_mbarrier_expect_tx(unsigned barrier, unsigned bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
 /* Arrives once this thread's earlier cp.async copies are complete. */
 GK__D void gk__ptx_cp_async_mbarrier_arrive_noinc(unsigned barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
-/* The same in a loop: returns once the phase is complete. */
+/* Returns once the phase is complete. */
 GK__D void gk__ptx_mbarrier_wait_parity(unsigned barrier, unsigned parity) {
   asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
                "again;\n}" ::"r"(barrier),
@@ -3791,11 +3787,10 @@ inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_s
                          : gk__temporary_scratch(temporary, bytes, call, stream);
 }
 
-/* After the launch: frees a temporary scratch, even if the launch failed. Returns the first error. */
-inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *temporary, const char *call,
-                                       cudaStream_t stream) {
-  if (!temporary->ptr) return status;
-  const cudaError_t freed = cudaFreeAsync(temporary->ptr, stream);
+/* After the launch: frees temporary memory, if there is any, even if the launch failed. Returns the first error. */
+inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const char *call, cudaStream_t stream) {
+  if (!memory) return status;
+  const cudaError_t freed = cudaFreeAsync(memory, stream);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 
@@ -3812,7 +3807,7 @@ cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan p
   const cudaError_t status = gk__launch_kernel(
       call, kernel, plan.blocks, block_threads, 0, stream, args..., plan, reinterpret_cast<gk__state *>(memory),
       reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
-  return gk__release_scratch(status, &temporary, call, stream);
+  return gk__free_temporary(status, temporary.ptr, call, stream);
 }
 
 template <class Input, class Out, class Operator>
@@ -3836,7 +3831,7 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
                         static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
                         reinterpret_cast<gk__state *>(memory),
                         reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
-  return gk__release_scratch(status, &temporary, call, stream);
+  return gk__free_temporary(status, temporary.ptr, call, stream);
 }
 
 template <class Input, class Out, class Operator>
@@ -5363,9 +5358,6 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  * many partitions there are, and how long, depends on m, n, k and the type alone, and not on the plan, the device, the
  * transposes and the strides. The shape of the tile, the way of the operands to shared memory and the kernel do not
  * change the order of the additions. So the bits are always the same.
- *
- * Emulated fp32 leaves a flag in device memory if an operand has values that it cannot represent. A strict kernel is
- * launched after it; it returns at once if the flag is not set, and else computes the product.
  * ==================================================================================================================*/
 
 /* --- Arguments, epilogue and split-K ---------------------------------------------------------------------------------
@@ -5453,18 +5445,16 @@ template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
 template <class Out, class Acc, class Func> struct gk__matmul_output {
   typedef Acc acc_type;
-  Out *c;
-  size_t m, n, ldc, stride_c, batch;
-  Acc alpha, beta;
-  unsigned partitions; /* partitions of k */
-  Acc *partials;       /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
+  Out *c = NULL;
+  size_t m = 0, n = 0, ldc = 0, stride_c = 0, batch = 0;
+  Acc alpha = 0, beta = 0;
+  unsigned partitions = 0; /* partitions of k */
+  Acc *partials = NULL;    /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
   Func func;
-  size_t first_row, first_col; /* of this part of C in C */
-  gk__condition condition;
-  size_t max_blocks; /* of a launch; 0: no limit */
-  explicit gk__matmul_output(const Func &f = Func())
-      : c(NULL), m(0), n(0), ldc(0), stride_c(0), batch(0), alpha(0), beta(0), partitions(0), partials(NULL), func(f),
-        first_row(0), first_col(0), condition(), max_blocks(0) {}
+  size_t first_row = 0, first_col = 0; /* of this part of C in C */
+  gk__condition condition = gk__condition();
+  size_t max_blocks = 0; /* of a launch; 0: no limit */
+  explicit gk__matmul_output(const Func &f = Func()) : func(f) {}
   /* The blocks of a launch that would have `blocks`. */
   size_t limited(size_t blocks) const { return max_blocks && max_blocks < blocks ? max_blocks : blocks; }
   /* Bytes of the partials of one product. */
@@ -5491,13 +5481,11 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
 template <class Item, class Out, class Acc, class Func = gk__identity>
 struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   typedef Item item_type;
-  const Item *a, *b;
-  size_t k, lda, ldb, stride_a, stride_b;
-  bool trans_a, trans_b;
-  int depth; /* of a partition, in k; the last one may be shorter */
-  explicit gk__matmul_args(const Func &f = Func())
-      : gk__matmul_output<Out, Acc, Func>(f), a(NULL), b(NULL), k(0), lda(0), ldb(0), stride_a(0), stride_b(0),
-        trans_a(false), trans_b(false), depth(0) {}
+  const Item *a = NULL, *b = NULL;
+  size_t k = 0, lda = 0, ldb = 0, stride_a = 0, stride_b = 0;
+  bool trans_a = false, trans_b = false;
+  int depth = 0; /* of a partition, in k; the last one may be shorter */
+  explicit gk__matmul_args(const Func &f = Func()) : gk__matmul_output<Out, Acc, Func>(f) {}
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a += products * stride_a;
@@ -5517,6 +5505,15 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
     return sub;
   }
 };
+
+/* The number of tiles, or of other units, that cover an extent of a product. */
+GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil_div(extent, tile_extent); }
+
+/* Sets accumulators to 0. */
+template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) {
+  GK__UNROLL
+  for (int i = 0; i < Rows * Cols; i++) value[i / Cols][i % Cols] = 0;
+}
 
 /* The range of k of a partition. */
 struct gk__partition_range {
@@ -5589,6 +5586,33 @@ template <int Pending> GK__D void gk__copy_wait() {
 #endif
 }
 
+/* Which elements of a tile a thread copies: vector v of vector_width elements of thread t begins at row row_idx(t) +
+ * row_offset(v) and column col_idx(t) + col_offset(v) of the tile as it is stored in global memory. Here adjacent
+ * threads copy adjacent vectors. */
+template <int Cols, int Threads, int Width> struct gk__copy_map {
+  static const int vector_width = Width, row_vectors = Cols / Width;
+  static const int row_passes = row_vectors / Threads > 0 ? row_vectors / Threads : 1;
+  static __device__ int row_idx(int t) { return t / row_vectors; }
+  static __device__ int col_idx(int t) { return t % row_vectors * Width; }
+  static __device__ constexpr int row_offset(int v) {
+    return Threads >= row_vectors ? v * (Threads / row_vectors) : v / row_passes;
+  }
+  static __device__ constexpr int col_offset(int v) {
+    return Threads >= row_vectors ? 0 : v % row_passes * Threads * Width;
+  }
+};
+/* Here a warp copies single elements of four rows and eight columns. */
+template <int Cols, int Threads> struct gk__transpose_map {
+  static const int vector_width = 1, warps = Threads / 32, octets = Cols / 8;
+  static const int warps_n = warps < octets ? warps : octets; /* warps side by side */
+  static __device__ int row_idx(int t) { return t % 32 / 8 + t / 32 / warps_n * 4; }
+  static __device__ int col_idx(int t) { return t % 8 + t / 32 % warps_n * 8; }
+  static __device__ constexpr int row_offset(int v) {
+    return warps >= octets ? warps / octets * 4 * v : v / (octets / warps_n) * 4;
+  }
+  static __device__ constexpr int col_offset(int v) { return warps >= octets ? 0 : v % (octets / warps_n) * 8 * warps; }
+};
+
 /* Loads one operand to shared memory, one stage at a time: TileDepth of k by Outer rows of A or columns of B.
  *
  * In global memory the operand is K-major (the elements of a row of A or a column of B are contiguous) or MN-major. In
@@ -5612,39 +5636,10 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   static const bool async = GK__HAS_CP_ASYNC && std::is_same<Item, Acc>::value;
 
   enum { by_vector, by_element, transposing };
-  /* Which elements of the tile, as it is stored in global memory, a thread copies: vector v of thread t begins at row
-   * row_idx(t) + row_offset(v) and column col_idx(t) + col_offset(v). */
-  template <int Access, bool KMajor> struct map_of {
-    static const int vector_width = Access == by_vector ? vector : 1, vector_count = thread_items / vector_width;
-    static const int row_vectors = (KMajor ? TileDepth : Outer) / vector_width;
-    static const int row_passes = row_vectors / Threads > 0 ? row_vectors / Threads : 1;
-    static const int warps = Threads / 32, k_octets = TileDepth / 8;
-    static const int k_warps = warps < k_octets ? warps : k_octets; /* warps side by side along k, when transposing */
-    static __device__ int row_idx(int t) {
-      return Access == transposing ? t % 32 / 8 + t / 32 / k_warps * 4 : t / row_vectors;
-    }
-    static __device__ int col_idx(int t) {
-      return Access == transposing ? t % 8 + t / 32 % k_warps * 8 : t % row_vectors * vector_width;
-    }
-    static __device__ constexpr int transposing_row_offset(int v) {
-      return warps >= k_octets ? warps / k_octets * 4 * v : v / (k_octets / k_warps) * 4;
-    }
-    static __device__ constexpr int transposing_col_offset(int v) {
-      return warps >= k_octets ? 0 : v % (k_octets / k_warps) * 8 * warps;
-    }
-    static __device__ constexpr int copying_row_offset(int v) {
-      return Threads >= row_vectors ? v * (Threads / row_vectors) : v / row_passes;
-    }
-    static __device__ constexpr int copying_col_offset(int v) {
-      return Threads >= row_vectors ? 0 : v % row_passes * Threads * vector_width;
-    }
-    static __device__ constexpr int row_offset(int v) {
-      return Access == transposing ? transposing_row_offset(v) : copying_row_offset(v);
-    }
-    static __device__ constexpr int col_offset(int v) {
-      return Access == transposing ? transposing_col_offset(v) : copying_col_offset(v);
-    }
-  };
+  template <int Access, bool KMajor>
+  struct map_of
+      : std::conditional<Access == transposing, gk__transpose_map<TileDepth, Threads>,
+                         gk__copy_map<KMajor ? TileDepth : Outer, Threads, Access == by_vector ? vector : 1>>::type {};
   const Item *source; /* this thread's first element of the next stage */
   int dest_offset;    /* of that element in a stage of shared memory */
   int outer_left;     /* rows of A or columns of B from that element to the edge of the matrix */
@@ -5699,10 +5694,11 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
     typedef map_of<Access, KMajor> map;
     const bool transposed = KMajor && !Natural;
+    const int vector_count = thread_items / map::vector_width;
     const int pitch = KMajor && Natural ? pitch_k_major : pitch_mn_major, k_room = k_left - k_offset;
     Acc *const dest = shared_tile + dest_offset;
     GK__UNROLL
-    for (int v = 0; v < map::vector_count; v++) {
+    for (int v = 0; v < vector_count; v++) {
       const int dr = map::row_offset(v), dc = map::col_offset(v);
       const int row_room = (KMajor ? outer_left : k_room) - dr, col_room = (KMajor ? k_room : outer_left) - dc;
       const int room = row_room > 0 ? col_room : 0; /* elements of the row from here to the edge of the matrix */
@@ -5799,11 +5795,7 @@ template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_
   GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
   /* Clears the accumulators. a and b: the operands' first stage. */
   GK__D void begin(const float *a, const float *b, bool, bool) {
-    GK__UNROLL
-    for (int r = 0; r < runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < run; i++) value[r][i] = 0;
-    }
+    gk__clear(value);
     a_tile = a + first_row;
     b_tile = b + first_col;
   }
@@ -5864,8 +5856,7 @@ struct gk__accumulators_f64 {
     a_k = a_is_k_major ? 1 : TileRows + 4;
     b_col = b_is_k_major ? TileDepth + 4 : 1;
     b_k = b_is_k_major ? 1 : TileCols + 4;
-    GK__UNROLL
-    for (int r = 0; r < runs; r++) value[r][0] = value[r][1] = 0;
+    gk__clear(value);
 #if GK__HAS_CP_ASYNC
     const int lane_id = static_cast<int>(threadIdx.x % 32);
     a_tile = a + first_row * a_row + lane_id % 4 * a_k;
@@ -5965,6 +5956,8 @@ struct gk__raster_tile {
 /* A work tile: one tile of C and one partition of k. Tiles come in raster order, then partitions, then the batch. */
 struct gk__work_tile : gk__raster_tile {
   unsigned batch, part;
+  template <class Config> GK__D size_t row0() const { return static_cast<size_t>(row_idx) * Config::bm; }
+  template <class Config> GK__D size_t col0() const { return static_cast<size_t>(col_idx) * Config::bn; }
   GK__D gk__work_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions)
       : gk__raster_tile(index % (tiles_m * tiles_n), tiles_m, tiles_n) {
     const unsigned tiles = tiles_m * tiles_n;
@@ -6225,8 +6218,8 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   GK_DYNAMIC_SHARED(Acc, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
   /* Either the groups of a block have all partitions of a tile, or each block has one. */
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
@@ -6237,17 +6230,14 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
     int depth = 0;
     if (group_k < p.k) depth = p.k - group_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - group_k) : p.depth;
-    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
-                          static_cast<size_t>(work.row_idx) * Config::bm, p.m, group_k, t);
-    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b,
-                          static_cast<size_t>(work.col_idx) * Config::bn, p.n, group_k, t);
+    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Config>(), p.m, group_k, t);
+    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Config>(), p.n, group_k, t);
     gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
                                    (max_depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
   const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
-  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
-               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
+  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
@@ -6273,11 +6263,7 @@ struct gk__accumulators_small {
   float value[runs][run];
   int first_row, first_col;
   GK__D explicit gk__accumulators_small(int t) : first_row(t / 32 * 16 + t % 32 / 8), first_col(t % 8 * 4) {
-    GK__UNROLL
-    for (int r = 0; r < runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < run; i++) value[r][i] = 0;
-    }
+    gk__clear(value);
   }
   GK__D int row_idx(int r) const { return first_row + r * 4; }
   GK__D int col_idx(int) const { return first_col; }
@@ -6319,12 +6305,11 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
   GK_DYNAMIC_SHARED(Item, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
   const gk__work_tile work(blockIdx.x, tiles_m, tiles_n, 1);
-  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
-               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
+  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
   typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
   Config::sums acc(t);
@@ -6382,9 +6367,9 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
 
 /* The ring of a warp in shared memory: two stages of A as it was loaded, two of A transposed, three of B. */
 struct gk__warp_tile {
-  static const int row_count = 64, col_count = 64, bk = 16, warps = 8;
-  static const int straight = 8; /* steps of k that are unrolled: half a stage. k is a multiple of it */
-  static const int step_bytes = row_count * bk * 4; /* of one operand in a stage */
+  static const int bm = 64, bn = 64, bk = 16, warps = 8;
+  static const int straight = 8;             /* steps of k that are unrolled: half a stage. k is a multiple of it */
+  static const int step_bytes = bm * bk * 4; /* of one operand in a stage */
   static const int transposed_a = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes; /* offsets; all bytes */
 };
 struct gk__warp_accumulators {
@@ -6448,9 +6433,9 @@ struct gk__warp_fragment {
   }
 };
 
-/* The size of the problem in work tiles. */
+/* work_count: the tiles of C, of the whole batch. stride: of one warp, from a work tile to its next one. */
 struct gk__warp_schedule {
-  unsigned work_count, tiles_m, tiles_n, stride; /* stride: of one warp, from a work tile to its next one */
+  unsigned work_count, tiles_m, tiles_n, stride;
 };
 
 /* Issues the copies of a warp, stage after stage, from one work tile to the next. */
@@ -6465,21 +6450,19 @@ struct gk__warp_loader {
   GK__D gk__warp_loader(unsigned char *ring, unsigned work_begin, int lane_id)
       : a(NULL), b(NULL), k_left(0), row_count(0), col_exists(false), work_idx(work_begin), a_offset(0), b_offset(0) {
     a_dest = ring + lane_id / 4 * (shape::bk * 4) + (lane_id % 4 ^ lane_id / 8 % 4) * 16;
-    b_dest = ring + shape::b + lane_id / 16 * (shape::col_count * 4) + lane_id % 16 * 16;
+    b_dest = ring + shape::b + lane_id / 16 * (shape::bn * 4) + lane_id % 16 * 16;
   }
   template <class Args> GK__D void begin_tile(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
     k_left = 0;
     if (work_idx >= schedule.work_count) return;
     const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
-    const size_t row_idx = static_cast<size_t>(work.row_idx) * shape::row_count + static_cast<size_t>(lane_id / 4);
-    const size_t col_idx = static_cast<size_t>(work.col_idx) * shape::col_count + static_cast<size_t>(lane_id % 16 * 4);
+    const size_t row_idx = work.row0<shape>() + static_cast<size_t>(lane_id / 4);
+    const size_t col_idx = work.col0<shape>() + static_cast<size_t>(lane_id % 16 * 4);
     a = p.a + work.batch * p.stride_a + row_idx * p.lda + static_cast<size_t>(lane_id % 4 * 4);
     b = p.b + work.batch * p.stride_b + static_cast<size_t>(lane_id / 16) * p.ldb + col_idx;
     k_left = static_cast<int>(p.k);
     col_exists = col_idx < p.n;
-    row_count = row_idx >= p.m                     ? 0
-                : p.m - row_idx < shape::row_count ? static_cast<int>(p.m - row_idx)
-                                                   : shape::row_count;
+    row_count = row_idx >= p.m ? 0 : p.m - row_idx < shape::bm ? static_cast<int>(p.m - row_idx) : shape::bm;
   }
   /* Issues one stage and commits it, if empty, too. Elements outside of the matrices are neither read nor written: they
    * only affect accumulators that are not stored, or are not multiplied. */
@@ -6492,8 +6475,7 @@ struct gk__warp_loader {
       GK__UNROLL
       for (int v = 0; v < 8; v++)
         if (col_exists && v * 2 + lane_id / 16 < k_left)
-          gk__copy_async_float4(b_dest + b_offset + v * (2 * shape::col_count * 4),
-                                b + static_cast<size_t>(v * 2) * p.ldb);
+          gk__copy_async_float4(b_dest + b_offset + v * (2 * shape::bn * 4), b + static_cast<size_t>(v * 2) * p.ldb);
       a += shape::bk;
       b += shape::bk * p.ldb;
       k_left -= shape::bk;
@@ -6523,7 +6505,7 @@ GK__D void gk__transpose_a_stage(unsigned char *ring, int stage_offset, int lane
     GK__UNROLL
     for (int k = 0; k < 4; k++) {
       const gk__vector<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
-      *reinterpret_cast<gk__vector<float, 4> *>(dest + (k_quad * 4 + k) * (shape::row_count * 4)) = y;
+      *reinterpret_cast<gk__vector<float, 4> *>(dest + (k_quad * 4 + k) * (shape::bm * 4)) = y;
     }
   }
 }
@@ -6548,9 +6530,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   if (!p.condition.holds()) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
-  const gk__warp_schedule schedule = {
-      work_count, static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(shape::row_count))),
-      static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(shape::col_count))), gridDim.x * shape::warps};
+  const gk__warp_schedule schedule = {work_count, static_cast<unsigned>(gk__tile_count(p.m, shape::bm)),
+                                      static_cast<unsigned>(gk__tile_count(p.n, shape::bn)), gridDim.x * shape::warps};
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
   gk__stagger_warps(warp_id);
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
@@ -6571,13 +6552,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   gk__warp_accumulators acc(lane_id);
   for (; work_idx < work_count; work_idx += schedule.stride) {
     const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
-    const size_t row0 = static_cast<size_t>(work.row_idx) * shape::row_count,
-                 col0 = static_cast<size_t>(work.col_idx) * shape::col_count;
-    GK__UNROLL
-    for (int r = 0; r < gk__warp_accumulators::runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < gk__warp_accumulators::run; i++) acc.value[r][i] = 0;
-    }
+    const size_t row0 = work.row0<shape>(), col0 = work.col0<shape>();
+    gk__clear(acc.value);
     GK__UNROLL_BY(1)
     for (int k_left = static_cast<int>(p.k); k_left > 0; k_left -= shape::bk) {
       loader.fetch(p, schedule, lane_id);
@@ -6590,8 +6566,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
         }
         GK__UNROLL
         for (int k = 0; k < shape::straight; k++) {
-          a_offset += shape::row_count * 4;
-          b_offset += shape::col_count * 4;
+          a_offset += shape::bm * 4;
+          b_offset += shape::bn * 4;
           if (k == shape::straight - 1 && halves_left == 1) {
             __syncwarp();
             a_stage ^= shape::step_bytes;
@@ -6635,9 +6611,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 #ifdef GK__WGMMA
-/* Kernels of this code are nothing but a name elsewhere, and their shared memory says so. In a program of code
- * for sm_90 beside code for sm_90a, of which the linker merges what both have, such a one may come in place of
- * the other. */
+/* In code for other architectures a Hopper kernel has an empty body, which its static shared memory tells the host. A
+ * program may have code for sm_90 and for sm_90a, and the linker may keep the empty one of two kernels. */
 #define GK__EMPTY_BYTES 4096
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
@@ -6654,36 +6629,47 @@ template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> 
   return code;
 }
 
-/* Code for sm_90a has instructions of 16 in k. Other code has not the registers for their fragments, because it cannot
- * move registers from warps that copy to warps that multiply; the host counts with its larger ring. */
+/* Code for sm_90a uses MMA instructions with 16 k. Other code has too few registers for their fragments, because only
+ * sm_90a can move registers from the producers to the consumers (setmaxnreg). The host plans for the larger ring. */
 struct gk__f64_shape {
 #ifdef GK__WGMMA_CODE
   static const int bk = 16, stages = 6;
 #else
   static const int bk = 8, stages = 12;
 #endif
-  static const int row_count = 64, col_count = 128, warp_rows = 32, warp_cols = 32;
-  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, bk> sums;
-  static const int copying = 128, multiplying = sums::thread_count;
-  typedef gk__operand_loader<double, double, row_count, bk, copying, true> operand_a;
-  typedef gk__operand_loader<double, double, col_count, bk, copying, true> operand_b;
-};
-
-/* The ring's stages in turn. */
-template <class Shape> struct gk__f64_turn {
-  unsigned full; /* the first barrier */
-  int stage;
-  unsigned parity;
-  GK__D unsigned full_at() const { return full + static_cast<unsigned>(stage) * 8; }
-  GK__D unsigned empty_at() const { return full_at() + Shape::stages * 8; }
-  GK__D void advance() {
-    stage++;
-    if (stage == Shape::stages) stage = 0, parity ^= 1;
-  }
+  static const int bm = 64, bn = 128, warp_rows = 32, warp_cols = 32;
+  typedef gk__accumulators_f64<bm, bn, bk, warp_rows, warp_cols, bk> sums;
+  static const int producers = 128, consumers = sums::thread_count; /* threads */
+  typedef gk__operand_loader<double, double, bm, bk, producers, true> operand_a;
+  typedef gk__operand_loader<double, double, bn, bk, producers, true> operand_b;
+  static const int stage_items = operand_a::items + operand_b::items;
 };
 
 #ifdef GK__HOPPER_CODE
-/* For blocks that only wait for each other: nobody's writes are waited for. */
+/* A ring of stages in shared memory between producers and consumers: the current stage, and the phase (the parity) that
+ * its barriers wait for. Each stage has a full and an empty mbarrier. */
+template <int Stages, int StageBytes> struct gk__pipeline_state {
+  unsigned data, barriers; /* addresses of the first stage and of its full barrier */
+  unsigned stage_idx, phase;
+  GK__D unsigned stage_address() const { return data + stage_idx * StageBytes; }
+  GK__D unsigned full_barrier() const { return barriers + stage_idx * 8; }
+  GK__D unsigned empty_barrier() const { return barriers + (Stages + stage_idx) * 8; }
+  GK__D void advance() {
+    if (++stage_idx == Stages) {
+      stage_idx = 0;
+      phase ^= 1;
+    }
+  }
+  /* By one thread, before the other threads use a barrier: how many arrivals complete the barriers. */
+  GK__D void init_barriers(unsigned full_count, unsigned empty_count) const {
+    for (unsigned i = 0; i < Stages; i++) {
+      gk__ptx_mbarrier_init(barriers + i * 8, full_count);
+      gk__ptx_mbarrier_init(barriers + (Stages + i) * 8, empty_count);
+    }
+  }
+};
+
+/* A barrier of the cluster that orders no memory accesses. */
 GK__D void gk__cluster_barrier_relaxed() {
   __syncwarp();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
@@ -6693,138 +6679,144 @@ GK__D void gk__cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* One tile, by a warp that only multiplies. Its operands of the next stage come while those of this one are multiplied,
- * some loads after each instruction, so that the tensor cores wait for neither them nor the barrier; and in this order,
- * which the compiler would not find. How the operands lie is known to the compiler: then all of a stage's loads have
- * one address and offsets that cost nothing. */
-template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
+/* The loads and the MMAs of a thread for one stage. The storage order of the operands is known at compile time, so that
+ * all loads of a stage have one address and constant offsets. */
+template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
-  static const int a_row = AlongA ? Shape::bk + 4 : 1, a_k = AlongA ? 1 : Shape::row_count + 4;
-  static const int b_col = AlongB ? Shape::bk + 4 : 1, b_k = AlongB ? 1 : Shape::col_count + 4;
-  static const int stage_bytes = (Shape::operand_a::items + Shape::operand_b::items) * 8;
-  static const int quarters = sums_of::quads, of_a = Shape::warp_rows / 8 * quarters,
-                   of_b = Shape::warp_cols / 8 * quarters;
-  static const int across = Shape::warp_cols / 8, instructions = Shape::warp_rows / 16 * across;
-  static_assert(sums_of::depth == Shape::bk && (of_a + of_b) % instructions == 0, "one instruction deep");
-  unsigned at_a, at_b; /* of this thread, in the first stage */
+  static const int stage_bytes = Shape::stage_items * 8;
+  typedef gk__pipeline_state<Shape::stages, stage_bytes> pipeline;
+  static const int a_row = KMajorA ? Shape::bk + 4 : 1, a_k = KMajorA ? 1 : Shape::bm + 4;
+  static const int b_col = KMajorB ? Shape::bk + 4 : 1, b_k = KMajorB ? 1 : Shape::bn + 4;
+  static const int quads = sums_of::quads, a_count = Shape::warp_rows / 8 * quads,
+                   load_count = a_count + Shape::warp_cols / 8 * quads;
+  static const int mma_cols = Shape::warp_cols / 8, mma_count = Shape::warp_rows / 16 * mma_cols;
+  static_assert(sums_of::depth == Shape::bk && load_count % mma_count == 0, "a stage is one MMA deep");
+  unsigned a_address, b_address; /* of this thread's operands in the first stage */
 
-  GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
+  GK__D gk__f64_stage(const sums_of &sums, unsigned ring) {
     int lane_id = static_cast<int>(threadIdx.x % 32);
-    gk__forget(&lane_id); /* four of these are made in a kernel, of which one is used */
-    at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane_id % 4 * a_k) * 8;
-    at_b = ring + static_cast<unsigned>(Shape::operand_a::items +
-                                        (sums.first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k) *
-                      8;
+    gk__forget(&lane_id); /* a kernel has four of these, and uses one */
+    a_address = ring + static_cast<unsigned>(sums.first_row * a_row + lane_id % 4 * a_k) * 8;
+    b_address =
+        ring + static_cast<unsigned>(Shape::operand_a::items +
+                                     (sums.first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k) *
+                   8;
   }
   /* The n-th of a thread's operands: first those of A, then those of B. */
-  GK__D void load(fragment_of *f, unsigned stage, int n) const {
-    const int i = (n < of_a ? n : n - of_a) / quarters, q = n % quarters;
-    const unsigned offset = static_cast<unsigned>(n < of_a ? i * 8 * a_row + q * 4 * a_k : i * 8 * b_col + q * 4 * b_k);
-    double &dest = n < of_a ? f->a[i][q] : f->b[i][q];
-    gk__ptx_ld_shared_f64(&dest, (n < of_a ? at_a : at_b) + stage + offset * 8);
+  static GK__D double &operand(fragment_of *f, int n) {
+    return n < a_count ? f->a[n / quads][n % quads] : f->b[(n - a_count) / quads][n % quads];
   }
+  GK__D void load(fragment_of *f, const pipeline &pipe, int n) const {
+    const int i = (n < a_count ? n : n - a_count) / quads * 8, k = n % quads * 4;
+    const unsigned offset = static_cast<unsigned>(n < a_count ? i * a_row + k * a_k : i * b_col + k * b_k);
+    gk__ptx_ld_shared_f64(&operand(f, n),
+                          (n < a_count ? a_address : b_address) + pipe.stage_idx * stage_bytes + offset * 8);
+  }
+  /* The n-th MMA of a stage, in serpentine order. */
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
-    const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
-    gk__ptx_mma_m16n8_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1],
-                                    f.b[j]);
-  }
-  static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
-    return static_cast<unsigned>(turn.stage * stage_bytes);
-  }
-  template <bool More>
-  GK__D void multiply_step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<Shape> *turn) const {
-    const unsigned empty = turn->empty_at();
-    turn->advance();
-    const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(turn->full_at(), turn->parity);
-    multiply(sums, now, 0);
-    if (!ready) gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
-    const int each = (of_a + of_b) / instructions;
-    GK__UNROLL
-    for (int n = 0; n < instructions; n++) {
-      if (n > 0) multiply(sums, now, n);
-      if (n == across - 1) gk__ptx_mbarrier_arrive(empty); /* all of its operands have come to registers */
-      GK__UNROLL
-      for (int l = n * each; l < (n + 1) * each; l++)
-        if (More) load(next, stage_at(*turn), l);
-    }
-  }
-  GK__D void run(sums_of *sums, gk__f64_turn<Shape> *turn, int k) const {
-    fragment_of fragment[2];
-    int steps = k / Shape::bk;
-    const int rest = k % Shape::bk;
-    if (steps > 0) {
-      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
-      GK__UNROLL
-      for (int l = 0; l < of_a + of_b; l++) load(&fragment[0], stage_at(*turn), l);
-    }
-    GK__UNROLL_BY(1)
-    for (; steps > 2; steps -= 2) {
-      multiply_step<true>(sums, fragment[0], &fragment[1], turn);
-      multiply_step<true>(sums, fragment[1], &fragment[0], turn);
-    }
-    if (steps == 2) {
-      multiply_step<true>(sums, fragment[0], &fragment[1], turn);
-      multiply_step<false>(sums, fragment[1], NULL, turn);
-    } else if (steps == 1) {
-      multiply_step<false>(sums, fragment[0], NULL, turn);
-    }
-    if (rest) { /* what is not there is left out: the product of -0 and 0 changes no sum */
-      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
-      GK__UNROLL
-      for (int l = 0; l < of_a + of_b; l++) {
-        load(&fragment[0], stage_at(*turn), l);
-        double &x =
-            l < of_a ? fragment[0].a[l / quarters][l % quarters] : fragment[0].b[(l - of_a) / quarters][l % quarters];
-        if (l % quarters * 4 + static_cast<int>(threadIdx.x % 4) >= rest) x = l < of_a ? -0.0 : 0.0;
-      }
-      GK__UNROLL
-      for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
-      gk__ptx_mbarrier_arrive(turn->empty_at());
-      turn->advance();
-    }
+    const int i = n / mma_cols * 2, j = i / 2 % 2 ? mma_cols - 1 - n % mma_cols : n % mma_cols;
+    gk__ptx_mma_m16n8_f64<quads>(sums->value[i * mma_cols + j], sums->value[(i + 1) * mma_cols + j], f.a[i], f.a[i + 1],
+                                 f.b[j]);
   }
 };
-
+/* A consumer warp's product for one tile. The operands of the next stage are loaded while those of this one are
+ * multiplied, a few loads after each MMA, so that the tensor cores wait neither for loads nor for the barrier. The
+ * compiler would not find this order. */
+template <bool More, class Stage, class Sums, class Fragment>
+GK__D void gk__f64_multiply_stage(const Stage &stage, Sums *sums, const Fragment &now, Fragment *next,
+                                  typename Stage::pipeline *pipe) {
+  const int loads_per_mma = Stage::load_count / Stage::mma_count;
+  const unsigned empty = pipe->empty_barrier();
+  pipe->advance();
+  const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(pipe->full_barrier(), pipe->phase);
+  stage.multiply(sums, now, 0);
+  if (!ready) gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+  GK__UNROLL
+  for (int n = 0; n < Stage::mma_count; n++) {
+    if (n > 0) stage.multiply(sums, now, n);
+    if (n == Stage::mma_cols - 1) gk__ptx_mbarrier_arrive(empty); /* all operands of the stage are in registers */
+    GK__UNROLL
+    for (int l = n * loads_per_mma; l < (n + 1) * loads_per_mma; l++)
+      if (More) stage.load(next, *pipe, l);
+  }
+}
+/* The last stage, of which only the first `rest` k exist. A is replaced by -0 and B by 0 past these: adding their
+ * product changes no accumulator. */
+template <class Stage, class Sums, class Fragment>
+GK__D void gk__f64_multiply_rest(const Stage &stage, Sums *sums, Fragment *f, typename Stage::pipeline *pipe,
+                                 int rest) {
+  gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+  GK__UNROLL
+  for (int l = 0; l < Stage::load_count; l++) {
+    stage.load(f, *pipe, l);
+    if (l % Stage::quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest)
+      stage.operand(f, l) = l < Stage::a_count ? -0.0 : 0.0;
+  }
+  GK__UNROLL
+  for (int n = 0; n < Stage::mma_count; n++) stage.multiply(sums, *f, n);
+  gk__ptx_mbarrier_arrive(pipe->empty_barrier());
+  pipe->advance();
+}
+template <class Stage, class Sums>
+GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipeline *pipe, int k) {
+  typename Sums::fragment fragment[2];
+  int stages = k / Sums::depth;
+  const int rest = k % Sums::depth;
+  if (stages > 0) {
+    gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+    GK__UNROLL
+    for (int l = 0; l < Stage::load_count; l++) stage.load(&fragment[0], *pipe, l);
+  }
+  GK__UNROLL_BY(1)
+  for (; stages > 2; stages -= 2) {
+    gk__f64_multiply_stage<true>(stage, sums, fragment[0], &fragment[1], pipe);
+    gk__f64_multiply_stage<true>(stage, sums, fragment[1], &fragment[0], pipe);
+  }
+  if (stages == 2) {
+    gk__f64_multiply_stage<true>(stage, sums, fragment[0], &fragment[1], pipe);
+    gk__f64_multiply_stage<false>(stage, sums, fragment[1], &fragment[0], pipe);
+  } else if (stages == 1) {
+    gk__f64_multiply_stage<false>(stage, sums, fragment[0], &fragment[1], pipe);
+  }
+  if (rest) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, rest);
+}
 #endif
 
+/* work_count: the work tiles of the launch. */
 template <class Shape, class Args>
-__global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f64_kernel(Args p, unsigned jobs) {
+__global__ void __launch_bounds__(Shape::producers + Shape::consumers, 1) gk__f64_kernel(Args p, unsigned work_count) {
 #ifdef GK__HOPPER_CODE
-  typedef typename Shape::operand_a operand_a;
-  typedef typename Shape::operand_b operand_b;
-  const int stage_items = operand_a::items + operand_b::items, t = static_cast<int>(threadIdx.x);
+  const int t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(double, ring);
   __shared__ unsigned long long barriers[2 * Shape::stages];
-  gk__f64_turn<Shape> turn = {gk__shared_address(barriers), 0, 0};
-  if (t == 0)
-    for (unsigned i = 0; i < Shape::stages; i++) {
-      gk__ptx_mbarrier_init(turn.full + i * 8, Shape::copying);
-      gk__ptx_mbarrier_init(turn.full + (Shape::stages + i) * 8, Shape::multiplying);
-    }
+  gk__pipeline_state<Shape::stages, Shape::stage_items * 8> pipe = {gk__shared_address(ring),
+                                                                    gk__shared_address(barriers), 0, 0};
+  if (t == 0) pipe.init_barriers(Shape::producers, Shape::consumers);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
-  if (t >= Shape::multiplying) {
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Shape::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Shape::bn));
+  if (t >= Shape::consumers) {
 #ifdef GK__WGMMA_CODE
     gk__ptx_setmaxnreg_dec<72>();
 #endif
-    for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+    for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
+      const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const gk__partition_range range(p, work.part);
-      operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
-                  static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, range.begin, t - Shape::multiplying);
-      operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(work.col_idx) * Shape::col_count,
-                  p.n, range.begin, t - Shape::multiplying);
+      typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Shape>(), p.m,
+                                  range.begin, t - Shape::consumers);
+      typename Shape::operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Shape>(), p.n, range.begin,
+                                  t - Shape::consumers);
       GK__UNROLL_BY(1)
       for (int left = range.depth; left > 0; left -= Shape::bk) {
-        gk__ptx_mbarrier_wait_parity(turn.empty_at(), turn.parity ^ 1);
-        double *dest = ring + turn.stage * stage_items;
-        gk__forget(&dest); /* or else the compiler makes it anew for each copy */
-        a.fetch(dest, p.lda, left), b.fetch(dest + operand_a::items, p.ldb, left);
-        gk__ptx_cp_async_mbarrier_arrive_noinc(turn.full_at());
-        turn.advance();
+        gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
+        double *dest = ring + static_cast<int>(pipe.stage_idx) * Shape::stage_items;
+        gk__forget(&dest); /* otherwise the compiler computes it again for each copy */
+        a.fetch(dest, p.lda, left);
+        b.fetch(dest + Shape::operand_a::items, p.ldb, left);
+        gk__ptx_cp_async_mbarrier_arrive_noinc(pipe.full_barrier());
+        pipe.advance();
       }
     }
   } else {
@@ -6832,28 +6824,24 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
     gk__ptx_setmaxnreg_inc<216>();
 #endif
     typename Shape::sums sums(t);
-    for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      GK__UNROLL
-      for (int r = 0; r < Shape::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
-      const unsigned at_ring = gk__shared_address(ring);
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+    for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
+      gk__clear(sums.value);
+      const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const int k = gk__partition_range(p, work.part).depth;
       if (!p.trans_a && !p.trans_b)
-        gk__f64_multiplier<Shape, true, false>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
       else if (!p.trans_a)
-        gk__f64_multiplier<Shape, true, true>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, true>(sums, pipe.data), &sums, &pipe, k);
       else if (!p.trans_b)
-        gk__f64_multiplier<Shape, false, false>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_consume(gk__f64_stage<Shape, false, false>(sums, pipe.data), &sums, &pipe, k);
       else
-        gk__f64_multiplier<Shape, false, true>(sums, at_ring).run(&sums, &turn, k);
-      const size_t row0 = static_cast<size_t>(work.row_idx) * Shape::row_count,
-                   col0 = static_cast<size_t>(work.col_idx) * Shape::col_count;
-      gk__store_work_tile<gk__register_tile>(sums, p, work, row0, col0);
+        gk__f64_consume(gk__f64_stage<Shape, false, true>(sums, pipe.data), &sums, &pipe, k);
+      gk__store_work_tile<gk__register_tile>(sums, p, work, work.row0<Shape>(), work.col0<Shape>());
     }
   }
 #else
   GK__EMPTY_KERNEL;
-  (void)p, (void)jobs;
+  (void)p, (void)work_count;
 #endif
 }
 #endif /* GK__WGMMA */
@@ -6986,25 +6974,6 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
         x[r].load(row_data, x_k, depth);
     }
   }
-  static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
-                                 size_t x_row, int row_count, bool copies_x) {
-    GK__UNROLL
-    for (int i = 0; i < vector_count; i++)
-      y_vector::copy_to_ring(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++)
-      if (copies_x && r < row_count)
-        x_vector::copy_to_ring(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
-  }
-  GK__D void load_y_from_ring(const unsigned char *stage) {
-    GK__UNROLL
-    for (int i = 0; i < vector_count; i++) y[i].load_from_ring(stage + y_offset(i));
-  }
-  GK__D void load_x_from_ring(const unsigned char *stage, int row_count) {
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++)
-      if (r < row_count) x[r].load_from_ring(stage + x_offset(r));
-  }
   /* Adds the products of the first `depth` k. */
   template <class Acc> GK__D void multiply(Acc (&sum)[Rows][Cols], int row_count, int depth) const {
     GK__UNROLL
@@ -7021,14 +6990,38 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
       }
     }
   }
-
-private:
+};
+/* The same by way of the ring, of which each thread uses its own part. */
+template <class Item, int Rows, int Cols, bool KMajor>
+struct gk__thin_ring_quad : gk__thin_quad<Item, Rows, Cols, KMajor> {
+  typedef gk__thin_quad<Item, Rows, Cols, KMajor> base;
+  typedef typename base::y_vector y_vector;
+  typedef typename base::x_vector x_vector;
   static GK__D int y_offset(int i) {
     return i * y_vector::bytes * GK__THIN_THREADS + static_cast<int>(threadIdx.x) * y_vector::piece;
   }
   static GK__D int x_offset(int r) {
-    return (vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
+    return (base::vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
            static_cast<int>(threadIdx.x) * x_vector::piece;
+  }
+  static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
+                                 size_t x_row, int row_count, bool copies_x) {
+    GK__UNROLL
+    for (int i = 0; i < base::vector_count; i++)
+      y_vector::copy_to_ring(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (copies_x && r < row_count)
+        x_vector::copy_to_ring(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
+  }
+  GK__D void load_y_from_ring(const unsigned char *stage) {
+    GK__UNROLL
+    for (int i = 0; i < base::vector_count; i++) this->y[i].load_from_ring(stage + y_offset(i));
+  }
+  GK__D void load_x_from_ring(const unsigned char *stage, int row_count) {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (r < row_count) this->x[r].load_from_ring(stage + x_offset(r));
   }
 };
 
@@ -7041,7 +7034,7 @@ private:
 template <bool KMajor, int Rows, int Cols, class Item, class Acc>
 GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
                          size_t y_step, size_t y_stride, int col_count, int left, unsigned char *ring) {
-  typedef gk__thin_quad<Item, Rows, Cols, KMajor> quad_type;
+  typedef gk__thin_ring_quad<Item, Rows, Cols, KMajor> quad_type;
   typedef gk__thin_shape<Item, Rows> shape;
   const int next_quad = GK__THIN_CHAINS * 4, ring_end = shape::stages * shape::stage_bytes;
   const size_t next_x = static_cast<size_t>(next_quad) * x_k,
@@ -7161,8 +7154,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   const int row_count = static_cast<int>(p.row_count),
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
   Acc sum[Rows][thread_cols];
-  GK__UNROLL
-  for (int i = 0; i < Rows * thread_cols; i++) sum[i / thread_cols][i % thread_cols] = Acc(0);
+  gk__clear(sum);
   if (k_major) {
     gk__thin_sums<true>(sum, x, p.x_row, p.x_k, row_count, y, p.y_col, 1, col_count - first_col,
                         range.depth - chain * 4, p.in_ring ? ring : NULL);
@@ -7226,18 +7218,10 @@ struct gk__partials {
     memory = static_cast<unsigned char *>(temporary);
     return cudaSuccess;
   }
-  /* Frees temporary memory. Returns the first error. */
-  cudaError_t end(cudaError_t status) {
-    const cudaError_t freed = temporary ? cudaFreeAsync(temporary, stream) : cudaSuccess;
-    temporary = NULL;
-    return status == cudaSuccess ? gk__failed(freed, "gk_matmul") : status;
-  }
+  cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary, "gk_matmul", stream); }
 };
 inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
-  gk__partials partials = gk__partials();
-  partials.given = given;
-  partials.stream = stream;
-  return partials;
+  return {given, stream, false, 0, 0, NULL, NULL, 0};
 }
 /* Launches the kernel that reduces the partials of a batch. */
 template <class Out, class Acc, class Func>
@@ -7295,18 +7279,14 @@ template <class Element> struct gk__operand_view {
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
 };
-template <class Element, class Out, class Func = gk__identity> struct gk__tensor_args {
+/* A product, or a batch of them, as the tensor-core kernels take it. */
+template <class Element, class Out, class Func = gk__identity>
+struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   gk__operand_view<Element> a, b;
-  Out *c;
-  size_t ldc, stride_c;
-  size_t m, n, k, batch;
-  float alpha, beta;
+  size_t k;
   const unsigned *strict; /* emulated fp32: device flag; if it is not 0, the kernel returns at once. Else NULL */
-  size_t max_blocks;      /* of a launch; 0: no limit */
-  Func func;
-  explicit gk__tensor_args(const Func &f = Func())
-      : a(), b(), c(NULL), ldc(0), stride_c(0), m(0), n(0), k(0), batch(0), alpha(0), beta(0), strict(NULL),
-        max_blocks(0), func(f) {}
+  explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
+      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0), strict(NULL) {}
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__BF16_PARTS 3
@@ -7348,19 +7328,6 @@ inline gk__prepare_tiling gk__plan_prepare_tiling(size_t row_count, size_t vecto
   t.tile_count = static_cast<unsigned>(t.tiles_x * t.tiles_y * batch);
   return t;
 }
-/* The first vector of this thread in a work tile: the matrix in the batch, the row, and the vector in the row. */
-struct gk__prepare_position {
-  size_t matrix, row_idx, vector_idx;
-};
-GK__D gk__prepare_position gk__prepare_position_of(const gk__prepare_tiling &t, unsigned tile_idx) {
-  const unsigned in_matrix = tile_idx % (t.tiles_x * t.tiles_y);
-  const gk__prepare_position pos = {
-      tile_idx / (t.tiles_x * t.tiles_y),
-      static_cast<size_t>(in_matrix / t.tiles_x) * (t.threads_y * t.rows_per_thread) + threadIdx.x / t.threads_x,
-      static_cast<size_t>(in_matrix % t.tiles_x) * t.threads_x + threadIdx.x % t.threads_x};
-  return pos;
-}
-
 /* An operand as the caller stores it, and where its prepared copy goes. */
 template <class Item> struct gk__raw_operand {
   const Item *from;
@@ -7543,15 +7510,22 @@ __global__ void __launch_bounds__(gk__prepare_threads)
       gk__prepare_transposed(p, tile_idx, transpose_buffer);
       continue;
     }
-    const gk__prepare_position pos = gk__prepare_position_of(p.tiling, tile_idx);
-    const size_t col_idx = pos.vector_idx * prepared::items;
+    /* The first vector of this thread. */
+    const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
+    const size_t matrix = tile_idx / matrix_tiles;
+    const size_t row_idx =
+        static_cast<size_t>(in_matrix / p.tiling.tiles_x) * (p.tiling.threads_y * p.tiling.rows_per_thread) +
+        threadIdx.x / p.tiling.threads_x;
+    const size_t col_idx =
+        (static_cast<size_t>(in_matrix % p.tiling.tiles_x) * p.tiling.threads_x + threadIdx.x % p.tiling.threads_x) *
+        prepared::items;
     if (col_idx >= p.col_count) continue;
-    const Item *const begin = p.from + pos.matrix * p.stride;
+    const Item *const begin = p.from + matrix * p.stride;
     const Item *const end = begin + (p.row_count - 1) * p.leading_dim + p.col_count;
-    const Item *from = begin + pos.row_idx * p.leading_dim;
-    unsigned char *dest = p.dest + pos.matrix * p.to_stride + pos.row_idx * p.to_ld + col_idx * prepared::bytes;
-    const unsigned row_count = static_cast<unsigned>(gk_ceil_div(
-        p.row_count > pos.row_idx ? p.row_count - pos.row_idx : 0, static_cast<size_t>(p.tiling.threads_y)));
+    const Item *from = begin + row_idx * p.leading_dim;
+    unsigned char *dest = p.dest + matrix * p.to_stride + row_idx * p.to_ld + col_idx * prepared::bytes;
+    const unsigned row_count = static_cast<unsigned>(
+        gk_ceil_div(p.row_count > row_idx ? p.row_count - row_idx : 0, static_cast<size_t>(p.tiling.threads_y)));
     GK__UNROLL_BY(1)
     for (unsigned done = 0; done < p.tiling.rows_per_thread && done < row_count; done += prepared::rows_per_load) {
       gk__unaligned_vector<prepared::items, Item> vectors[prepared::rows_per_load];
@@ -8424,8 +8398,8 @@ struct gk__wgmma_split_params : gk__wgmma_params {
   GK__D unsigned lead(unsigned matrix_idx) const { return leads[matrix_idx]; }
   GK__D const gk__tensor_map *map_a(unsigned matrix_idx) const { return matrix_idx ? other_maps + matrix_idx - 1 : &a; }
 };
-template <bool Splits> struct gk__wgmma_params_of { typedef gk__wgmma_params type; };
-template <> struct gk__wgmma_params_of<true> { typedef gk__wgmma_split_params type; };
+template <bool Splits>
+using gk__wgmma_params_of = typename std::conditional<Splits, gk__wgmma_split_params, gk__wgmma_params>::type;
 /* The parameters of a kernel: those of its configuration, and the functor of the epilogue. */
 template <class Shape, class Func> struct gk__wgmma_args : Shape::params {
   Func func;
@@ -8437,7 +8411,7 @@ template <class Shape, class Func> struct gk__wgmma_args : Shape::params {
  * products are limited by the power that the tensor cores draw. */
 template <int Products, int Rows, int Cols, int Stages, bool ClusterSplitK = false, bool Splits = false>
 struct gk__wgmma_shape {
-  typedef typename gk__wgmma_params_of<Splits>::type params;
+  typedef gk__wgmma_params_of<Splits> params;
   static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
                    stages = Stages;
   static const bool cluster_split_k = ClusterSplitK;
@@ -8475,34 +8449,41 @@ struct gk__wgmma_shape {
 #define GK__WGMMA_REGS_128 GK__WGMMA_REGS_64 GK__WGMMA_REGS_3 GK__WGMMA_REGS_4
 #define GK__WGMMA_REGS_192 GK__WGMMA_REGS_128 GK__WGMMA_REGS_5 GK__WGMMA_REGS_6
 #define GK__WGMMA_REGS_256 GK__WGMMA_REGS_192 GK__WGMMA_REGS_7 GK__WGMMA_REGS_8
-#define GK__WGMMA_16(col_count, type, a, b, other_maps, trans_a, trans_b, ...)                                         \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count \
+#define GK__WGMMA_16(col_count, type, a, b, scale_d, trans_a, trans_b, ...)                                            \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
                "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " trans_a         \
                                                                         ", " trans_b ";\n}"                            \
                : __VA_ARGS__                                                                                           \
                : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB))
-#define GK__WGMMA_8(col_count, a, b, other_maps, ...)                                                                  \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count \
-               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}"                        \
-               : __VA_ARGS__                                                                                           \
-               : "l"(desc_a), "l"(desc_b), "r"(add))
-#define GK__WGMMA_COLS(col_count, a, b, other_maps, trans_a, trans_b, ...)                                             \
+#define GK__WGMMA_8(col_count, a, b, scale_d, ...)                                                                     \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
+               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}" __VA_ARGS__)
+/* x0 to x5 are the operands behind the accumulators. gk__wgmma_registers has A in registers. */
+#define GK__WGMMA_COLS(col_count, x0, x1, x2, x3, x4, x5, ...)                                                         \
   template <int Kind, int TransA, int TransB> struct gk__wgmma<col_count, Kind, TransA, TransB> {                      \
     static GK__D void multiply(float (&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                 \
       if (Kind == 0)                                                                                                   \
-        GK__WGMMA_16(col_count, "f16", a, b, other_maps, trans_a, trans_b, __VA_ARGS__);                               \
+        GK__WGMMA_16(col_count, "f16", x0, x1, x2, x3, x4, __VA_ARGS__);                                               \
       else if (Kind == 1)                                                                                              \
-        GK__WGMMA_16(col_count, "bf16", a, b, other_maps, trans_a, trans_b, __VA_ARGS__);                              \
+        GK__WGMMA_16(col_count, "bf16", x0, x1, x2, x3, x4, __VA_ARGS__);                                              \
       else                                                                                                             \
-        GK__WGMMA_8(col_count, a, b, other_maps, __VA_ARGS__);                                                         \
+        GK__WGMMA_8(col_count, x0, x1, x2, : __VA_ARGS__ : "l"(desc_a), "l"(desc_b), "r"(add));                        \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  template <> struct gk__wgmma_registers<col_count> {                                                                  \
+    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
+      GK__WGMMA_8(col_count, "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5,                                               \
+                  : __VA_ARGS__                                                                                        \
+                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                \
     }                                                                                                                  \
   }
 template <int Cols, int Kind, int TransA, int TransB> struct gk__wgmma;
-GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", GK__WGMMA_ACC_32(0));
-GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
-GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+template <int Cols> struct gk__wgmma_registers;
+GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
+GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
+GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                GK__WGMMA_ACC_32(64));
-GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
 /* The matrix descriptor of an operand in shared memory: 128-byte swizzle; 1024 bytes from 8 rows (MN-major: 8 k) to the
@@ -8523,13 +8504,6 @@ template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Coun
   for (int e = 0; e < Each; e++) gk__wgmma_wait(acc[e]);
 }
 
-/* True for one lane of a converged warp, always the same. The compiler knows that it is only one lane: for a comparison
- * of the lane index it would put TMA instructions into a loop over the active lanes. */
-GK__D bool gk__elect_one() {
-  unsigned yes;
-  asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(yes));
-  return yes != 0;
-}
 /* TMA: loads the box whose first element is in column x and row y. product, part: the matrix. */
 GK__D void gk__tma_load(unsigned dest, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
@@ -8606,28 +8580,17 @@ GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool
   }
 }
 
-/* The pipeline state of a warpgroup: stage index and phase, the parity that its barriers wait for. Addresses are those
- * of shared memory. reduce_barrier: completes when all partials of the cluster reduction have arrived. */
-template <class Shape> struct gk__wgmma_pipeline {
-  unsigned smem, stage_idx, phase;
+/* The pipeline state of a warpgroup. */
+template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stages, Shape::stage_bytes> {
   unsigned boxes_stored; /* of C, by this warpgroup; selects the staging buffer */
-  GK__D unsigned stage_address() const { return smem + stage_idx * Shape::stage_bytes; }
-  GK__D unsigned full_barrier() const { return smem + Shape::barriers_offset + stage_idx * 8; }
-  GK__D unsigned empty_barrier() const { return smem + Shape::barriers_offset + (Shape::stages + stage_idx) * 8; }
-  GK__D unsigned reduce_barrier() const { return smem + Shape::barriers_offset + Shape::stages * 16; }
-  GK__D void advance() {
-    if (++stage_idx == Shape::stages) {
-      stage_idx = 0;
-      phase ^= 1;
-    }
-  }
+  GK__D explicit gk__wgmma_pipeline(unsigned smem)
+      : gk__pipeline_state<Shape::stages, Shape::stage_bytes>{smem, smem + Shape::barriers_offset, 0, 0},
+        boxes_stored(0) {}
+  /* Completes when all partials of the cluster reduction have arrived. */
+  GK__D unsigned reduce_barrier() const { return this->barriers + Shape::stages * 16; }
   /* By one thread, before the other threads use a barrier. Each warp of the consumers arrives at an empty barrier. */
-  GK__D void init_barriers(bool reduces) {
-    for (; stage_idx < Shape::stages; stage_idx++) {
-      gk__ptx_mbarrier_init(full_barrier(), 1);
-      gk__ptx_mbarrier_init(empty_barrier(), 4 * Shape::consumers);
-    }
-    stage_idx = 0;
+  GK__D void init_barriers(bool reduces) const {
+    gk__pipeline_state<Shape::stages, Shape::stage_bytes>::init_barriers(1, 4 * Shape::consumers);
     if (reduces) gk__ptx_mbarrier_init(reduce_barrier(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -8777,25 +8740,18 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
   }
 }
 
-/* Adds beta C to a pair of elements, of which the first `item_count` are in bounds. */
-template <class Out>
-GK__D void gk__wgmma_add_c(const gk__wgmma_params &p, const void *row_data, unsigned col_idx, int item_count,
-                           float *pair) {
-  float old[2] = {0, 0};
-  gk__load_pair<Out>(row_data, col_idx, item_count, p.pairs_aligned, old, old + 1);
-  pair[0] = fmaf(p.beta, old[0], pair[0]);
-  pair[1] = fmaf(p.beta, old[1], pair[1]);
-}
-GK__D int gk__wgmma_valid_count(const gk__wgmma_params &p, unsigned row_idx, unsigned col_idx) {
-  if (row_idx >= p.m || col_idx >= p.n) return 0;
-  return col_idx + 1 < p.n ? 2 : 1;
-}
 /* The epilogue of a pair of neighbours, which are multiplied by alpha already: f(pair + beta C). Returns how many of
  * them are in bounds; the others do not change. c is the first element of their row. */
 template <class Out, class Args>
 GK__D int gk__wgmma_finish_pair(const Args &p, const void *c, unsigned row_idx, unsigned col_idx, float *pair) {
-  const int item_count = gk__wgmma_valid_count(p, row_idx, col_idx);
-  if (p.beta != 0) gk__wgmma_add_c<Out>(p, c, col_idx, item_count, pair);
+  int item_count = 0;
+  if (row_idx < p.m && col_idx < p.n) item_count = col_idx + 1 < p.n ? 2 : 1;
+  if (p.beta != 0) {
+    float old[2] = {0, 0};
+    gk__load_pair<Out>(c, col_idx, item_count, p.pairs_aligned, old, old + 1);
+    pair[0] = fmaf(p.beta, old[0], pair[0]);
+    pair[1] = fmaf(p.beta, old[1], pair[1]);
+  }
   if (item_count > 0) pair[0] = p.func(pair[0], row_idx, col_idx);
   if (item_count > 1) pair[1] = p.func(pair[1], row_idx, col_idx + 1);
   return item_count;
@@ -8913,7 +8869,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Sh
       }
     }
     if (!p.tma_store) {
-      const unsigned buffer = pipe.smem + Shape::staging_offset + (group * 4 + warp_id) * (16 * 256);
+      const unsigned buffer = pipe.data + Shape::staging_offset + (group * 4 + warp_id) * (16 * 256);
       GK__UNROLL
       for (unsigned chunk = 0; chunk < Shape::col_count * bytes / row_bytes; chunk++) {
         const unsigned chunk_col = work.col_idx + chunk * (row_bytes / bytes);
@@ -8932,7 +8888,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Sh
     }
     GK__UNROLL
     for (unsigned box = 0; box < Shape::col_count * bytes / 128; box++, pipe.boxes_stored++) {
-      const unsigned dest = pipe.smem + Shape::staging_offset + (group * 2 + pipe.boxes_stored % 2) * Shape::box_bytes;
+      const unsigned dest = pipe.data + Shape::staging_offset + (group * 2 + pipe.boxes_stored % 2) * Shape::box_bytes;
       if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
       gk__wgmma_store_shared<Out, 128>(acc[e] + box * (64 / bytes), dest + warp_id * (16 * 128));
@@ -8955,8 +8911,8 @@ gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shap
                          unsigned cluster_rank, unsigned cluster_size) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
   const unsigned owned_rows = Shape::row_count / cluster_size, owned_bytes = owned_rows * Shape::pitch,
-                 partials = pipe.smem + Shape::staging_offset;
-  const unsigned dest = pipe.smem + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
+                 partials = pipe.data + Shape::staging_offset;
+  const unsigned dest = pipe.data + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
   asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::consumers) : "memory"); /* all consumers have read the operands */
   GK__UNROLL
   for (int i = 0; i < Shape::col_count / 2; i += 2)
@@ -8972,7 +8928,7 @@ gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shap
         "mapa.shared::cluster.u32 barrier, %2, %4;\n"
         "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %3, [barrier];\n}" ::"r"(
             partials + cluster_rank * owned_bytes),
-        "r"(pipe.smem + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
+        "r"(pipe.data + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
         : "memory");
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   GK__UNROLL_BY(1)
@@ -8984,7 +8940,7 @@ gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shap
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
     for (unsigned from = 0; from < cluster_size; from++)
-      gk__add_vector(sum, (from == cluster_rank ? pipe.smem : partials) + from * owned_bytes + owned_offset);
+      gk__add_vector(sum, (from == cluster_rank ? pipe.data : partials) + from * owned_bytes + owned_offset);
     GK__UNROLL
     for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
     unsigned char *const c = static_cast<unsigned char *>(p.dest) + (work.batch * p.stride_c + row_idx * p.ldc) * bytes;
@@ -9002,7 +8958,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned cluster_rank = 0, cluster_size = 1; /* in the cluster */
   if (Shape::cluster_split_k) gk__cluster_place(&cluster_rank, &cluster_size);
-  gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
+  gk__wgmma_pipeline<Shape> pipe(smem);
   if (threadIdx.x == 0) {
     pipe.init_barriers(Shape::cluster_split_k);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
@@ -9041,11 +8997,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
          tile_idx += gridDim.x / cluster_size) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices());
       float acc[Shape::m64_count][Shape::col_count / 2];
-      if (Shape::products > 1 || k_blocks == 0) {
-        GK__UNROLL
-        for (int i = 0; i < Shape::m64_count * (Shape::col_count / 2); i++)
-          acc[i / (Shape::col_count / 2)][i % (Shape::col_count / 2)] = 0;
-      }
+      if (Shape::products > 1 || k_blocks == 0) gk__clear(acc);
       if (first_k_block == 0 && p.lead(work.matrix_idx))
         gk__wgmma_clear_lead(pipe, 0, Shape::row_count, p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes);
       if (kind == 2 || (p.a_k_major && p.b_k_major))
@@ -9126,24 +9078,20 @@ template <int First> bool gk__wgmma_available() { /* a template, so that files w
   return code == cudaSuccess && answer > 0;
 }
 
-/* A box is `box_cols` elements by `box_rows` rows. 128-byte rows have the 128-byte swizzle, 64-byte rows the 64-byte
- * swizzle. L2 promotion is 128 bytes for 128-byte rows, because what follows belongs to other blocks; else 256. */
+/* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
+ * promotion is 128 bytes, because what follows belongs to other blocks. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
                                 size_t leading_dim, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
-                                int box_cols, int box_rows) {
+                                int box_rows) {
   const size_t item_bytes = static_cast<size_t>(bytes);
   const uint64_t dims[] = {inner, outer, batch, parts};
   const uint64_t strides[] = {leading_dim * item_bytes, batch > 1 ? stride_batch * item_bytes : 16,
                               parts > 1 ? stride_part * item_bytes : 16};
-  const unsigned sizes[] = {static_cast<unsigned>(box_cols), static_cast<unsigned>(box_rows), 1, 1};
+  const unsigned sizes[] = {static_cast<unsigned>(128 / bytes), static_cast<unsigned>(box_rows), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  const int no_swizzle = 0, swizzle_64 = 2, swizzle_128 = 3, promote_128 = 2, promote_256 = 3; /* of cuda.h */
-  const int row_bytes = box_cols * bytes, promotion = row_bytes == 128 ? promote_128 : promote_256;
-  int swizzle = no_swizzle;
-  if (row_bytes == 64) swizzle = swizzle_64;
-  if (row_bytes == 128) swizzle = swizzle_128;
-  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, swizzle,
-                                  promotion, 0) == 0;
+  const int swizzle_128 = 3, promote_128 = 2; /* of cuda.h */
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, swizzle_128,
+                                  promote_128, 0) == 0;
 }
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
@@ -9151,8 +9099,7 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, si
   typedef gk__wgmma_type<Element> type;
   return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
-                             static_cast<size_t>(parts), v.stride_part, 128 / type::bytes,
-                             v.k_major ? box_rows : 128 / type::bytes);
+                             static_cast<size_t>(parts), v.stride_part, v.k_major ? box_rows : 128 / type::bytes);
 }
 /* Encodes the tensor maps of A, which may be split. The lead of a row consists of elements of the row before. */
 template <class Element>
@@ -9180,35 +9127,48 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, si
   return fits;
 }
 
-/* Fills in the parameters that describe C and its tiles_m x tiles_n tiles, and launches the kernel. Without clusters
- * the blocks are persistent. With clusters of `cluster_size` blocks, each computes one tile. */
-template <class Shape, class Config, class Problem>
-cudaError_t gk__wgmma_enqueue(gk__kernel<Config> kernel, Config &p, const Problem &x, size_t tiles_m, size_t tiles_n,
-                              unsigned cluster_size, int sms, cudaStream_t stream) {
+/* Fills in the parameters that both kernels have, and launches the kernel: for tiles_m x tiles_n tiles, whose operands
+ * are a and b, mapped if they have tensor maps. Without clusters the blocks are persistent. With clusters of
+ * `cluster_size` blocks, each computes one tile. */
+template <class Shape, class Params, class Element, class Out, class Func>
+cudaError_t gk__wgmma_enqueue(gk__kernel<Params> kernel, Params &p, const gk__tensor_args<Element, Out, Func> &x,
+                              const gk__operand_view<Element> &a, const gk__operand_view<Element> &b, bool mapped,
+                              size_t tiles_m, size_t tiles_n, unsigned cluster_size, int sms, cudaStream_t stream) {
+  const size_t max_dim = 0x7fffffff, depth = 128 / gk__wgmma_type<Element>::bytes,
+               pair = 2 * gk__wgmma_type<Out>::bytes;
+  if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > max_dim / 8 / (tiles_m * tiles_n))
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
+                    x.m, x.n, x.k, x.batch);
   p.dest = x.c;
   p.ldc = x.ldc;
   p.stride_c = x.stride_c;
-  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
-  p.tiles_m = static_cast<unsigned>(tiles_m), p.tiles_n = static_cast<unsigned>(tiles_n);
+  p.m = static_cast<unsigned>(x.m);
+  p.n = static_cast<unsigned>(x.n);
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (Shape::params::splits ? depth / 4 - 1 : 0), depth));
+  p.tiles_m = static_cast<unsigned>(tiles_m);
+  p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
   while (p.raster_rows * p.raster_rows * 2 * Shape::row_count <= static_cast<unsigned>(sms * Shape::col_count))
     p.raster_rows *= 2;
   p.alpha = x.alpha;
   p.beta = x.beta;
+  p.strict = x.strict;
+  p.a_batched = a.stride_batch && x.batch > 1;
+  p.b_batched = b.stride_batch && x.batch > 1;
+  p.pairs_aligned =
+      reinterpret_cast<uintptr_t>(x.c) % pair == 0 && x.ldc % 2 == 0 && (x.batch == 1 || x.stride_c % 2 == 0);
 
-  const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
+  const size_t most = x.limited(static_cast<size_t>(sms));
   const unsigned at_once = most > cluster_size ? static_cast<unsigned>(most) / cluster_size : 1;
   const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
   kernel.cluster_blocks = cluster_size;
-  cudaError_t status = cudaSuccess;
-  for (p.first_tile = 0; p.first_tile < tiles && status == cudaSuccess; p.first_tile = p.end_tile) {
+  for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, now = left < at_once ? left : at_once;
-    p.end_tile =
-        cluster_size > 1 ? p.first_tile + now : tiles; /* clusters compute one tile; other blocks are persistent */
-    status = gk__launch_kernel("gk_matmul", kernel, now * cluster_size, static_cast<unsigned>(Shape::thread_count),
-                               static_cast<size_t>(Shape::smem), stream, p);
+    p.end_tile = cluster_size > 1 ? p.first_tile + now : tiles;
+    GK_TRY(gk__launch_kernel("gk_matmul", kernel, now * cluster_size, static_cast<unsigned>(Shape::thread_count),
+                             static_cast<size_t>(Shape::smem), stream, p));
   }
-  return status;
+  return cudaSuccess;
 }
 
 /* The number of tile rows of an m x k operand that is split into `split` matrices. */
@@ -9219,47 +9179,32 @@ inline size_t gk__split_tile_count(size_t m, size_t split, size_t row_count) {
 template <class Shape, class Element, class Out, class Func>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size, int sms,
                              cudaStream_t stream) {
-  const char *const call = "gk_matmul";
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
-  const size_t bytes = gk__wgmma_type<Out>::bytes, depth = 128 / gk__wgmma_type<Element>::bytes;
+  const size_t bytes = gk__wgmma_type<Out>::bytes, max_rows = Shape::row_count;
   const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
-  const size_t tiles_m = gk__split_tile_count(x.m, split, static_cast<size_t>(Shape::row_count));
-  const size_t tiles_n = gk_ceil_div(x.n, static_cast<size_t>(Shape::col_count));
-  const size_t c_address = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t max_stride =
-      ((size_t(1) << 40) - 16) / bytes; /* elements; the strides of a tensor map are below 2^40 bytes */
+  const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
+  const size_t max_stride = ((size_t(1) << 40) - 16) / bytes; /* the strides of a tensor map are below 2^40 bytes */
   gk__wgmma_args<Shape, Func> p(x.func);
   /* Boxes do not extend beyond the rows of A, because TMA would spend more time on zeros than on elements. The stale
    * elements in their place only reach accumulators that are not stored. */
-  const int box = x.a.k_major && part_rows < static_cast<size_t>(Shape::row_count)
-                      ? static_cast<int>(gk_round_up(part_rows, size_t(8)))
-                      : Shape::row_count;
+  const int box = static_cast<int>(x.a.k_major && part_rows < max_rows ? gk_round_up(part_rows, size_t(8)) : max_rows);
   p.stage_bytes = static_cast<unsigned>(Shape::stage_bytes - Shape::parts * (Shape::row_count - box) * 128);
-  p.tma_store = !Shape::cluster_split_k && c_address % 16 == 0 && x.ldc * bytes % 16 == 0 &&
-                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 &&
-                x.m % split == 0 && /* TMA stores multiples of 16 bytes */
+  /* TMA stores multiples of 16 bytes. */
+  p.tma_store = !Shape::cluster_split_k && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc * bytes % 16 == 0 &&
+                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
-  p.pairs_aligned = c_address % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  const bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
-                    x.batch <= 0x7fffffff / 8 / (tiles_m * tiles_n) &&
-                    gk__map_a(&p, x.a, x.m, x.k, x.batch, Shape::parts, box) &&
-                    gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
-                    (!p.tma_store || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes,
-                                                         x.c, x.n, part_rows, x.ldc * split, x.batch, x.stride_c, split,
-                                                         x.ldc, static_cast<int>(128 / bytes), 64));
-  if (!fits)
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
-                    x.m, x.n, x.k, x.batch);
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth));
-  p.strict = x.strict;
   p.a_k_major = x.a.k_major;
   p.b_k_major = x.b.k_major;
-  p.a_batched = x.a.stride_batch && x.batch > 1;
-  p.b_batched = x.b.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, tiles_m, tiles_n, cluster_size, sms, stream);
+  const bool mapped =
+      gk__map_a(&p, x.a, x.m, x.k, x.batch, Shape::parts, box) &&
+      gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
+      (!p.tma_store || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes, x.c, x.n,
+                                           part_rows, x.ldc * split, x.batch, x.stride_c, split, x.ldc, 64));
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, x.a, x.b, mapped, gk__split_tile_count(x.m, split, max_rows),
+                                  gk__tile_count(x.n, Shape::col_count), cluster_size, sms, stream);
 }
 
 /* The cost of a tile in nanoseconds, measured on an H200: for each k block (128 bytes of k), and the rest. Up to
@@ -9273,15 +9218,13 @@ struct gk__wgmma_tile_cost {
 struct gk__wgmma_sector_penalty {
   unsigned per_row, per_col;
 };
-template <class Element> bool gk__begins_within_sectors(const gk__operand_view<Element> &v) {
-  return v.split <= 1 &&
-         (reinterpret_cast<uintptr_t>(v.data) % 32 || v.leading_dim * gk__wgmma_type<Element>::bytes % 32);
+template <class Element> unsigned gk__penalty_of(const gk__operand_view<Element> &v, unsigned penalty) {
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim * gk__wgmma_type<Element>::bytes % 32 == 0;
+  return v.split > 1 || aligned ? 0 : penalty;
 }
-template <class Element, class Out, class Func>
-gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const gk__tensor_args<Element, Out, Func> &p) {
-  const gk__wgmma_sector_penalty penalty = {gk__begins_within_sectors(p.a) ? 85u : 0u,
-                                            gk__begins_within_sectors(p.b) ? 160u : 0u};
-  return penalty;
+template <class Args> gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const Args &p) {
+  return {gk__penalty_of(p.a, 85), gk__penalty_of(p.b, 160)};
 }
 struct gk__wgmma_choice {
   int tile_idx;
@@ -9314,32 +9257,33 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
     }
   return best;
 }
-/* A set of tiles: run() chooses one for `batch` matrices of row_count x col_count, and launches its kernel. For an A
- * that is split, these are the split matrices. The cost of a k block is proportional to the number of its products. */
+/* A set of tiles: run() chooses one for matrices of row_count x col_count, and launches its kernel. For an A that is
+ * split, these are the split matrices. */
 template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t row_count, size_t col_count,
-                         size_t k_blocks, size_t batch, gk__wgmma_sector_penalty penalty, int sms,
-                         cudaStream_t stream) {
+                         gk__wgmma_sector_penalty penalty, int sms, cudaStream_t stream) {
     cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, int,
                                     cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out, Func>...};
-    const gk__wgmma_tile_cost tiles[] = {
-        {Tiles::row_count, Tiles::col_count, Tiles::k_block_time * Products, Tiles::overhead, Tiles::ranks}...};
+    const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
+    const size_t k_blocks = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
     const gk__wgmma_choice choice = gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count,
-                                                     k_blocks, batch, penalty, sms);
+                                                     k_blocks, Splits ? p.batch * p.a.split : p.batch, penalty, sms);
     return launches[choice.tile_idx](p, choice.cluster_size, sms, stream);
   }
 };
 
 template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1>
 struct gk__wgmma_tile {
-  static const size_t row_count = Rows, col_count = Cols;
-  static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
+  static gk__wgmma_tile_cost cost(unsigned products) {
+    return {Rows, Cols, KBlockTime * products, Overhead, MaxCluster};
+  }
   template <int Products, bool Splits>
   using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (MaxCluster > 1), Splits>;
   template <int Products, bool Splits, class Element, class Out, class Func>
-  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned use, int sms, cudaStream_t stream) {
-    return gk__wgmma_launch<shape<Products, Splits>>(p, use, sms, stream);
+  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
+                            cudaStream_t stream) {
+    return gk__wgmma_launch<shape<Products, Splits>>(p, cluster_size, sms, stream);
   }
 };
 typedef gk__wgmma_tile<128, 256, 4, 760, 800> gk__wgmma_128_256;
@@ -9367,12 +9311,9 @@ template <> struct gk__wgmma_tile_sets<1> {
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tile_sets<Products> tiles;
-  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<Element>::bytes)),
-               split = p.a.split;
   const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty_of(p);
-  if (split > 1)
-    return tiles::split::run(p, gk_ceil_div(p.m, split), p.n, k_blocks, p.batch * split, penalty, sms, stream);
-  return tiles::whole::run(p, p.m, p.n, k_blocks, p.batch, penalty, sms, stream);
+  if (p.a.split > 1) return tiles::split::run(p, gk_ceil_div(p.m, size_t(p.a.split)), p.n, penalty, sms, stream);
+  return tiles::whole::run(p, p.m, p.n, penalty, sms, stream);
 }
 
 /* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
@@ -9397,8 +9338,8 @@ template <class Params> struct gk__tf32_params : Params {
 /* A kernel configuration: 128 rows of R by Cols columns. A cluster may split the k of a tile; its blocks then send each
  * other their accumulators, which are stored over the ring. */
 template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
-  typedef gk__tf32_params<typename gk__wgmma_params_of<Splits>::type> params;
-  static const int row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
+  typedef gk__tf32_params<gk__wgmma_params_of<Splits>> params;
+  static const int products = 1, row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
                    thread_count = 128 * (consumers + 1);
   static const int box_bytes = 32 * 128, r_bytes = row_count * 128, stage_bytes = r_bytes + Cols * 128;
   static const int barriers_offset = Stages * stage_bytes, smem = barriers_offset + Stages * 16 + 8 + 1024;
@@ -9408,25 +9349,6 @@ template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
 };
 
 #ifdef GK__WGMMA_CODE
-
-/* wgmma: d = A B + d for 64 x Cols accumulators and 8 k, A in registers; d = A B where scale_d is 0. */
-#define GK__WGMMA_REGISTERS(col_count, a0, a1, a2, a3, b, other_maps, ...)                                             \
-  template <> struct gk__wgmma_registers<col_count> {                                                                  \
-    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
-      asm volatile(                                                                                                    \
-          "{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count      \
-          "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", add, 1, 1;\n}"  \
-          : __VA_ARGS__                                                                                                \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                        \
-    }                                                                                                                  \
-  }
-template <int Cols> struct gk__wgmma_registers;
-GK__WGMMA_REGISTERS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
-GK__WGMMA_REGISTERS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
-GK__WGMMA_REGISTERS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-                    GK__WGMMA_ACC_32(64));
-GK__WGMMA_REGISTERS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-                    GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
 /* The first of the two adjacent rows of this thread: the 16-byte word within a box, and the row within the tile. */
 GK__D unsigned gk__tf32_word_idx() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
@@ -9600,7 +9522,7 @@ GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const f
                                    const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank,
                                    unsigned cluster_size) {
   const unsigned rank_bytes = Shape::quads / cluster_size * Shape::quad_bytes,
-                 own_slot = pipe.smem + (threadIdx.x - 128) * 16;
+                 own_slot = pipe.data + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
                  dest = own_slot + cluster_rank * rank_bytes;
   gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
@@ -9633,7 +9555,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned cluster_rank, cluster_size; /* in the cluster */
   gk__cluster_place(&cluster_rank, &cluster_size);
-  gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
+  gk__wgmma_pipeline<Shape> pipe(smem);
   if (threadIdx.x == 0) {
     pipe.init_barriers(true);
     gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
@@ -9688,42 +9610,35 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 template <class Shape, class Out, class Func>
 cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out, Func> &x, unsigned cluster_size, int sms,
                             cudaStream_t stream) {
-  const char *const call = "gk_matmul";
   const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape, Func>);
   bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
   gk__wgmma_args<Shape, Func> p(x.func);
   p.transposed = x.a.k_major != 0;
   const gk__operand_view<float> &register_operand = p.transposed ? x.b : x.a,
                                 &k_major_operand = p.transposed ? x.a : x.b;
-  const size_t row_count = p.transposed ? x.n : x.m, col_count = p.transposed ? x.m : x.n,
-               stride_c = x.batch > 1 ? x.stride_c : 0;
+  const size_t row_count = p.transposed ? x.n : x.m, col_count = p.transposed ? x.m : x.n;
   const size_t split = Shape::params::splits ? k_major_operand.split : 1, part_cols = gk_ceil_div(col_count, split);
-  const size_t max_cols = Shape::col_count, tiles_m = gk_ceil_div(row_count, static_cast<size_t>(Shape::row_count));
-  const size_t tiles_n = gk__split_tile_count(col_count, split, max_cols);
+  const size_t max_cols = Shape::col_count;
   const int box = static_cast<int>(part_cols < max_cols ? gk_round_up(part_cols, size_t(8)) : max_cols);
-  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (tiles_m * tiles_n) ||
-      !gk__map_operand(&p.b, register_operand, row_count, x.k, x.batch, 1, 32) ||
-      !gk__map_a(&p, k_major_operand, col_count, x.k, x.batch, 1, box))
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
-                    x.m, x.n, x.k, x.batch);
   p.stage_bytes = static_cast<unsigned>(box * 128);
-  p.vectors_aligned = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
-  p.pairs_aligned = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? 7 : 0), size_t(32)));
-  p.a_batched = k_major_operand.stride_batch && x.batch > 1;
-  p.b_batched = register_operand.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, tiles_m, tiles_n, cluster_size, sms, stream);
+  p.vectors_aligned =
+      reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && (x.batch == 1 || x.stride_c % 4 == 0);
+  const bool mapped = gk__map_operand(&p.b, register_operand, row_count, x.k, x.batch, 1, 32) &&
+                      gk__map_a(&p, k_major_operand, col_count, x.k, x.batch, 1, box);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, k_major_operand, register_operand, mapped,
+                                  gk__tile_count(row_count, Shape::row_count),
+                                  gk__split_tile_count(col_count, split, max_cols), cluster_size, sms, stream);
 }
 
 /* 128 rows of R by Cols columns. */
 template <int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1> struct gk__tf32_tile {
-  static const size_t row_count = 128, col_count = Cols;
-  static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
+  static gk__wgmma_tile_cost cost(unsigned) { return {128, Cols, KBlockTime, Overhead, MaxCluster}; }
   template <int, bool Splits, class Element, class Out, class Func>
-  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned use, int sms, cudaStream_t stream) {
-    return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, use, sms, stream);
+  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
+                            cudaStream_t stream) {
+    return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, cluster_size, sms, stream);
   }
 };
 typedef gk__tf32_tile<256, 4, 765, 900> gk__tf32_256;
@@ -9737,16 +9652,11 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, c
                           gk__tf32_256_split_k, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
       whole_tiles;
   typedef gk__wgmma_tiles<1, true, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_256_split_k> split_tiles;
-  const size_t k_blocks = gk_ceil_div(p.k, size_t(32)), split = p.a.split;
   if (p.a.k_major && p.b.k_major)
-    return gk__wgmma_tile_sets<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_sector_penalty_of(p), sms,
-                                              stream);
-  const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty();
-  const size_t row_count = p.a.k_major ? p.n : p.m, col_count = p.a.k_major ? p.m : p.n;
-  if (split > 1)
-    return split_tiles::run(p, row_count, gk_ceil_div(col_count, split), k_blocks, p.batch * split, penalty, sms,
-                            stream);
-  return whole_tiles::run(p, row_count, col_count, k_blocks, p.batch, penalty, sms, stream);
+    return gk__wgmma_tile_sets<1>::whole::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
+  const gk__wgmma_sector_penalty none = gk__wgmma_sector_penalty();
+  if (p.a.split > 1) return split_tiles::run(p, p.n, gk_ceil_div(p.m, size_t(p.a.split)), none, sms, stream);
+  return whole_tiles::run(p, p.a.k_major ? p.n : p.m, p.a.k_major ? p.m : p.n, none, sms, stream);
 }
 
 #else
@@ -9866,20 +9776,6 @@ template <int Fours> struct gk__f32_fragment {
   }
 };
 
-/* Pipeline state: stage and phase. Each stage has a full and an empty mbarrier. */
-template <class Config> struct gk__f32_pipeline_state {
-  unsigned smem, bars, stage, parity;
-  GK__D unsigned data() const { return smem + stage * Config::stage_bytes; }
-  GK__D unsigned full() const { return bars + stage * 8; }
-  GK__D unsigned empty() const { return bars + (Config::stages + stage) * 8; }
-  GK__D void advance() {
-    if (++stage == Config::stages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 /* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
  * apart in k. K-major: a piece is one k of four rows, and a warp loads four k of 32 rows. MN-major: a piece is of one
  * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
@@ -9937,14 +9833,11 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
 };
 /* The producers' loop over one partition. */
 template <class Config, bool KMajorA, bool KMajorB, class Args>
-GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pipeline_state<Config> pipe,
-                           gk__partition_range range) {
-  const size_t row_idx = static_cast<size_t>(work.row_idx) * Config::bm,
-               col_idx = static_cast<size_t>(work.col_idx) * Config::bn;
-  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, row_idx, p.m,
-                                                        range.begin);
-  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, col_idx, p.n,
-                                                        range.begin);
+GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work,
+                           gk__pipeline_state<Config::stages, Config::stage_bytes> pipe, gk__partition_range range) {
+  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
+  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, row0, p.m, range.begin);
+  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, col0, p.n, range.begin);
   for (;;) {
     if (range.depth < Config::depth) {
       a.shift(range.depth);
@@ -9952,10 +9845,10 @@ GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pip
     }
     a.load();
     b.load();
-    gk__ptx_mbarrier_wait_parity(pipe.empty(), pipe.parity ^ 1);
-    a.store_stage(pipe.data());
-    b.store_stage(pipe.data() + Config::a_bytes);
-    gk__ptx_mbarrier_arrive(pipe.full());
+    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
+    a.store_stage(pipe.stage_address());
+    b.store_stage(pipe.stage_address() + Config::a_bytes);
+    gk__ptx_mbarrier_arrive(pipe.full_barrier());
     range.depth -= Config::depth;
     if (range.depth <= 0) return;
     pipe.advance();
@@ -9963,7 +9856,8 @@ GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pip
 }
 /* The consumers' loop over one partition. The fragments of one k are multiplied while those of the next are loaded. */
 template <class Config>
-GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth) {
+GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Config::stages, Config::stage_bytes> pipe,
+                           int depth) {
   typedef typename Config::sums sums_of;
   const int stage_depth = Config::depth, straight = 8; /* straight: steps that are unrolled */
   const unsigned t = threadIdx.x, lane_id = t % 32, warp_id = t / 32;
@@ -9973,10 +9867,11 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__ptx_mbarrier_wait_parity(pipe.full(), pipe.parity);
+    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     int todo = left < stage_depth ? left : stage_depth;
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
-    unsigned a = pipe.data() + at_a + skip * Config::pitch_a, b = pipe.data() + at_b + skip * Config::pitch_b;
+    unsigned a = pipe.stage_address() + at_a + skip * Config::pitch_a,
+             b = pipe.stage_address() + at_b + skip * Config::pitch_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       GK__UNROLL
@@ -9995,7 +9890,7 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
       a += Config::pitch_a;
       b += Config::pitch_b;
     }
-    gk__ptx_mbarrier_arrive(pipe.empty());
+    gk__ptx_mbarrier_arrive(pipe.empty_barrier());
     pipe.advance();
   }
   fragment[1].multiply(sums);
@@ -10011,13 +9906,15 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ unsigned long long bars[2 * Config::stages];
   const bool is_producer = threadIdx.x >= sums_of::thread_count;
-  const gk__f32_pipeline_state<Config> pipe = {gk__shared_address(shared), gk__shared_address(bars), 0, 0};
+  const gk__pipeline_state<Config::stages, Config::stage_bytes> pipe = {gk__shared_address(shared),
+                                                                        gk__shared_address(bars), 0, 0};
   if (threadIdx.x == 0)
-    for (unsigned i = 0; i < 2 * Config::stages; i++) gk__ptx_mbarrier_init(pipe.bars + i * 8, sums_of::thread_count);
+    for (unsigned i = 0; i < 2 * Config::stages; i++)
+      gk__ptx_mbarrier_init(pipe.barriers + i * 8, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
+  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
   unsigned work_idx = blockIdx.x;
   const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   const gk__partition_range range(p, work.part);
@@ -10041,8 +9938,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<1, sums_of::thread_count>();
-  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, static_cast<size_t>(done.row_idx) * Config::bm,
-                                                    static_cast<size_t>(done.col_idx) * Config::bn);
+  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, done.row0<Config>(), done.col0<Config>());
 #else
   GK__EMPTY_KERNEL;
   (void)p;
@@ -10334,35 +10230,8 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   return order;
 }
 
-/* The fastest tile for a given split. has_hopper: the Hopper kernel can compute the product. wanted: the plan that the
- * caller asks for; if there is none such, the closest one is used. */
-template <class Acc>
-gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                             bool has_hopper, gk_plan wanted, bool unaligned = false) {
-  gk__tile_facts best = gk__tiles<Acc>::facts(0);
-  unsigned long long least = ~0ull;
-  if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (gk__is_hopper_plan(wanted) && !has_hopper) wanted = GK__PLAN_TILE_64_128;
-  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
-    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
-    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
-    if (tile_facts.hopper && !has_hopper) continue;
-    if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
-      const unsigned long long clocks =
-          gk__clocks<Acc>(tile_facts, m, n, k, batch, order.partitions, static_cast<size_t>(order.depth),
-                          static_cast<size_t>(sms > 0 ? sms : 1), unaligned);
-      if (clocks < least) {
-        least = clocks;
-        best = tile_facts;
-      }
-    }
-  }
-  return best;
-}
-
-/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
- * direct-mapped by the shape. Each type of Find has a table of its own. */
-#define GK__CACHED_PLANS 64
+/* What the choice of a tile depends on. has_hopper: the Hopper kernel can compute the product. wanted: the plan that
+ * the caller asks for; if there is none such, the closest one is used. */
 struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
@@ -10375,34 +10244,56 @@ struct gk__plan_query {
            gk__same_split_k(order, other.order);
   }
 };
-template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find()) {
-  typedef decltype(find()) value_type;
+/* The fastest tile for a given split. */
+template <class Acc> gk__tile_facts gk__plan_tile(const gk__plan_query &query) {
+  gk__tile_facts best = gk__tiles<Acc>::facts(0);
+  unsigned long long least = ~0ull;
+  const size_t max_batch = size_t(1) << 20, batch = query.batch < max_batch ? query.batch : max_batch;
+  const gk_plan wanted = gk__is_hopper_plan(query.wanted) && !query.has_hopper ? GK__PLAN_TILE_64_128 : query.wanted;
+  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
+    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
+    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
+    if (tile_facts.hopper && !query.has_hopper) continue;
+    if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
+    const unsigned long long clocks = gk__clocks<Acc>(
+        tile_facts, query.m, query.n, query.k, batch, query.order.partitions, static_cast<size_t>(query.order.depth),
+        static_cast<size_t>(query.sms > 0 ? query.sms : 1), query.unaligned);
+    if (clocks >= least) continue;
+    least = clocks;
+    best = tile_facts;
+  }
+  return best;
+}
+
+/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
+ * direct-mapped by the shape. Each type of Find has a table of its own. */
+#define GK__CACHED_PLANS 64
+template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find(query)) {
   struct entry {
     bool known;
     gk__plan_query query;
-    value_type known_value;
+    decltype(find(query)) plan;
   };
   static thread_local entry entries[GK__CACHED_PLANS];
   entry &cached = entries[(query.m * 31 + query.n * 7 + query.k) % GK__CACHED_PLANS];
-  if (!cached.known || !(cached.query == query)) {
-    cached.known_value = find();
-    cached.query = query;
-    cached.known = true;
-  }
-  return cached.known_value;
+  if (!cached.known || !(cached.query == query)) cached = {true, query, find(query)};
+  return cached.plan;
 }
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  const gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
-  return gk__cached_plan(query, [&query] { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
+  return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false},
+                         [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
-template <class Acc>
-gk__tile_facts gk__cached_tile_plan(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                                    bool has_hopper, gk_plan wanted, bool unaligned) {
-  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, has_hopper, unaligned};
-  return gk__cached_plan(query,
-                         [&] { return gk__plan_tile<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, unaligned); });
+template <class Acc> gk__tile_facts gk__cached_tile_plan(const gk__plan_query &query) {
+  return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tile<Acc>(asked); });
 }
 
+/* Launches a kernel on the stream of the partials. */
+template <class Kernel, class... Params>
+cudaError_t gk__launch_product(const gk__partials &partials, const Kernel &kernel, size_t blocks, int thread_count,
+                               size_t smem, const Params &...params) {
+  return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(thread_count),
+                           smem, partials.stream, params...);
+}
 /* Launches the products of a batch, as many at a time as there is memory for partials and grid blocks for. A product
  * takes `blocks` blocks. split: its kernel stores partials, which are then reduced. */
 template <class Args, class Launch>
@@ -10426,7 +10317,7 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *
   }
   for (size_t done = 0; done < batch; done += products_per_launch) {
     p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
-    GK_TRY(launch(p, static_cast<unsigned>(blocks * p.batch)));
+    GK_TRY(launch(p, blocks * p.batch));
     if (split) GK_TRY(gk__reduce_partials(p, *partials));
     p.skip(products_per_launch);
   }
@@ -10444,7 +10335,7 @@ inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t 
 /* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
  * more partitions than groups and their stages fit in shared memory. */
 template <class Config, class Args>
-cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
+cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit) {
   typedef typename Args::acc_type Acc;
   const size_t tile_m = Config::bm, tile_n = Config::bn, tile_bytes = tile_m * tile_n * sizeof(Acc);
   const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
@@ -10455,10 +10346,9 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
   const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
-  const unsigned thread_count = static_cast<unsigned>(groups) * Config::sums::thread_count;
-  const auto launch = [=](const Args &part, unsigned grid_dim) {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Args>), grid_dim, thread_count, smem,
-                             stream, part);
+  const auto launch = [=](const Args &part, size_t blocks) {
+    return gk__launch_product(*partials, GK__KERNEL(gk__matmul_kernel<Config, Args>), blocks,
+                              static_cast<int>(groups) * Config::sums::thread_count, smem, part);
   };
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
   const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
@@ -10480,18 +10370,16 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   return cudaSuccess;
 }
 
-template <int Rows, class Args>
-cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
+template <int Rows, class Args> cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit) {
   typedef gk__thin_shape<typename Args::item_type, Rows> shape;
   const size_t block_cols = shape::col_count, ring_bytes = shape::ring_bytes, long_dim = p.m > p.n ? p.m : p.n;
   const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
   const bool transposed = p.m > p.n;
-  const auto launch = [=](const Args &part, unsigned grid_dim) -> cudaError_t {
+  const auto launch = [=](const Args &part, size_t blocks) -> cudaError_t {
     gk__thin_args<Args> thin(part, transposed);
     thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__thin_kernel<Rows, Args>), grid_dim,
-                             static_cast<unsigned>(GK__THIN_THREADS),
-                             thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, stream, thin);
+    return gk__launch_product(*partials, GK__KERNEL(gk__thin_kernel<Rows, Args>), blocks, GK__THIN_THREADS,
+                              thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, thin);
   };
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
   const size_t block_bytes =
@@ -10516,24 +10404,21 @@ struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, 32, 32, 8>, TileRows, TileCols, Groups> {};
 
 /* With tiles of 32 x 32: by the kernel of small products, if it can compute this one; else by the portable kernel. */
-template <class Args>
-cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit, stream);
+template <class Args> cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit) {
+  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit);
 }
 template <class Func>
 cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__partials *partials,
-                             int smem_limit, cudaStream_t stream) {
+                             int smem_limit) {
   typedef gk__small_block Config;
-  const size_t tiles =
-      gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-  if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
-    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit, stream);
-  const size_t smem =
-      static_cast<size_t>(gk__operand_loaders<Config, float, float>::items) * Config::stages * sizeof(float);
   typedef gk__matmul_args<float, float, float, Func> args;
-  return gk__launch_batches(p, tiles, false, partials, [=](const args &part, unsigned grid_dim) {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<args>), grid_dim,
-                             static_cast<unsigned>(Config::sums::thread_count), smem, stream, part);
+  const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
+  if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
+    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit);
+  const size_t smem = sizeof(float) * gk__operand_loaders<Config, float, float>::items * Config::stages;
+  return gk__launch_batches(p, tiles, false, partials, [=](const args &part, size_t blocks) {
+    return gk__launch_product(*partials, GK__KERNEL(gk__small_kernel<args>), blocks, Config::sums::thread_count, smem,
+                              part);
   });
 }
 /* Where rows of C are not aligned, a thread stores its accumulators one by one, 16 bytes from those of the next thread.
@@ -10550,20 +10435,17 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
 /* Launches the portable kernel that a plan names. */
 template <class Item, class Out, class Func>
 cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan, gk__partials *partials,
-                                const gk__matmul_gpu &gpu, cudaStream_t stream) {
-  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, partials, gpu.smem_limit, stream);
-  if (plan == GK__PLAN_TILE_64)
-    return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, partials, gpu.smem_limit, stream);
-  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, gpu.smem_limit, stream);
-  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, partials, gpu.smem_limit, stream);
+                                const gk__matmul_gpu &gpu) {
+  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, partials, gpu.smem_limit);
+  if (plan == GK__PLAN_TILE_64) return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, partials, gpu.smem_limit);
+  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, gpu.smem_limit);
+  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, partials, gpu.smem_limit);
 }
 #ifdef GK__WGMMA
 /* By the Hopper kernel of doubles, if the device and the program have it. *launched is set to true if that is so. */
-template <class Args>
-cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials *partials, cudaStream_t stream) {
+template <class Args> cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials *partials) {
   auto kernel = GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>);
-  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(gk__f64_shape::row_count)) *
-                       gk_ceil_div(p.n, static_cast<size_t>(gk__f64_shape::col_count));
+  const size_t tiles = gk__tile_count(p.m, gk__f64_shape::bm) * gk__tile_count(p.n, gk__f64_shape::bn);
   const size_t limit = size_t(1) << 28;
   bool has_body = false;
   if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions || p.batch >= limit / (tiles * p.partitions) ||
@@ -10571,12 +10453,12 @@ cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials 
     return cudaSuccess;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return cudaSuccess;
-  const unsigned max_grid = static_cast<unsigned>(p.limited(static_cast<size_t>(sms)));
-  const auto launch = [=](const Args &part, unsigned jobs) -> cudaError_t {
-    const size_t items = (gk__f64_shape::operand_a::items + gk__f64_shape::operand_b::items) * gk__f64_shape::stages;
-    return gk__launch_kernel("gk_matmul", kernel, jobs < max_grid ? jobs : max_grid,
-                             static_cast<unsigned>(gk__f64_shape::copying + gk__f64_shape::multiplying),
-                             items * sizeof(double), stream, part, jobs);
+  const size_t max_grid = p.limited(static_cast<size_t>(sms));
+  const size_t smem = sizeof(double) * gk__f64_shape::stage_items * gk__f64_shape::stages;
+  const auto launch = [=](const Args &part, size_t work_count) {
+    return gk__launch_product(*partials, kernel, work_count < max_grid ? work_count : max_grid,
+                              gk__f64_shape::producers + gk__f64_shape::consumers, smem, part,
+                              static_cast<unsigned>(work_count));
   };
   *launched = true;
   Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
@@ -10584,27 +10466,24 @@ cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials 
   return gk__launch_batches(unlimited, tiles * p.partitions, p.partitions > 1, partials, launch);
 }
 #else
-template <class Args> cudaError_t gk__f64_hopper(const Args &, int, bool *, gk__partials *, cudaStream_t) {
-  return cudaSuccess;
-}
+template <class Args> cudaError_t gk__f64_hopper(const Args &, int, bool *, gk__partials *) { return cudaSuccess; }
 #endif
 
 template <class Item, class Out, class Func>
 cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan, gk__partials *partials,
-                                const gk__matmul_gpu &gpu, cudaStream_t stream) {
+                                const gk__matmul_gpu &gpu) {
   typedef gk__mma_f64_block<64, 128, 1> wide;
   /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
   const int wide_bytes =
       gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   bool launched = false;
-  if (plan == GK__PLAN_TILE_32_64)
-    return gk__matmul_tiles<gk__mma_f64_block<32, 64, 4>>(p, partials, gpu.smem_limit, stream);
+  if (plan == GK__PLAN_TILE_32_64) return gk__matmul_tiles<gk__mma_f64_block<32, 64, 4>>(p, partials, gpu.smem_limit);
   if (plan == GK__PLAN_TILE_64_128) {
-    GK_TRY(gk__f64_hopper(p, gpu.sms, &launched, partials, stream));
+    GK_TRY(gk__f64_hopper(p, gpu.sms, &launched, partials));
     if (launched) return cudaSuccess;
-    if (wide_bytes + 64 <= gpu.smem_limit) return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit, stream);
+    if (wide_bytes + 64 <= gpu.smem_limit) return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit);
   }
-  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 2>>(p, partials, gpu.smem_limit, stream);
+  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 2>>(p, partials, gpu.smem_limit);
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10789,30 +10668,31 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
 template <int> __global__ void gk__code_kernel() {}
 template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   static gk__per_device<int> codes;
-  const char *const call = "gk_matmul";
-  int device = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
+  gk__matmul_gpu found_gpu;
+  GK_TRY(gk__find_matmul_gpu(&found_gpu));
+  gpu->sms = found_gpu.sms;
   const cudaError_t code = codes.get(&gpu->code, [](int, int *found) -> cudaError_t {
     cudaFuncAttributes attributes;
     GK_TRY(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(gk__code_kernel<First>)));
     *found = attributes.ptxVersion;
     return cudaSuccess;
   });
-  GK_TRY(gk__failed(code, call));
+  GK_TRY(gk__failed(code, "gk_matmul"));
   gpu->wgmma = gk__wgmma_available<First>();
   return cudaSuccess;
 }
 
 /* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
 
-/* Strict products of floats by the Hopper kernel. Other types have no such path. */
-template <class Args> struct gk__hopper_path {
-  static bool takes(const Args &) { return false; }
-  static cudaError_t run(const Args &, const gk__tile_facts &, gk__partials *, cudaStream_t, int) {
-    return cudaErrorNotSupported;
-  }
+/* Paths that only products of floats have: for other types these stand. */
+struct gk__no_path {
+  template <class... Params> static bool takes(const Params &...) { return false; }
+  template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
 };
+template <class Args> struct gk__hopper_path : gk__no_path {};
+template <class Args> struct gk__warp_tile_path : gk__no_path {};
+
+/* Strict products by the Hopper kernel. */
 #ifdef GK__WGMMA
 template <class Acc, class Func> /* a template, so that files without products contain no kernel */
 struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
@@ -10826,38 +10706,31 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
            p.partial_bytes() <= GK__PARTIALS_BYTES && gk__wgmma_available<0>() &&
            !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &has_body) && has_body;
   }
-  template <class Config>
-  static cudaError_t launch(const args &p, gk__partials *partials, cudaStream_t stream, int sms) {
-    const size_t tiles =
-        gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-    const unsigned sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+  template <class Config> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
+    const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
+    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
      * multiprocessors that are free first. */
-    const auto launch_part = [=](const args &part, unsigned grid_dim) -> cudaError_t {
-      const unsigned blocks_per_sm = gk_ceil_div(grid_dim, static_cast<unsigned>(sms));
-      unsigned smem = Config::smem;
+    const auto launch_part = [=](const args &part, size_t blocks) -> cudaError_t {
+      const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(sms));
+      size_t smem = Config::smem;
       if (blocks_per_sm < Config::resident && sm_smem / (blocks_per_sm + 1) > smem)
         smem = sm_smem / (blocks_per_sm + 1);
-      return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__f32_hopper_kernel<Config, args>), grid_dim,
-                               static_cast<unsigned>(Config::thread_count), static_cast<size_t>(smem), stream, part);
+      return gk__launch_product(*partials, GK__KERNEL(gk__f32_hopper_kernel<Config, args>), blocks,
+                                Config::thread_count, smem, part);
     };
     return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch_part);
   }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, cudaStream_t stream,
-                         int sms) {
-    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, stream, sms);
-    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, stream, sms);
-    return launch<block_128x128>(p, partials, stream, sms);
+  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, int sms) {
+    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, sms);
+    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, sms);
+    return launch<block_128x128>(p, partials, sms);
   }
 };
 #endif
 
-/* Batches of floats by warps that compute a tile each. Other types have no such path. */
-template <class Args> struct gk__warp_tile_path {
-  static bool takes(const Args &, gk_plan, int, int) { return false; }
-  static cudaError_t run(const Args &, cudaStream_t, int) { return cudaErrorNotSupported; }
-};
+/* Batches, by warps that compute a tile each. */
 template <class Acc, class Func>
 struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a template: see gk__hopper_path */
   typedef gk__matmul_args<float, float, Acc, Func> args;
@@ -10866,10 +10739,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
   static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
-  static size_t tiles(const args &p) {
-    return gk_ceil_div(p.m, static_cast<size_t>(tile_type::row_count)) *
-           gk_ceil_div(p.n, static_cast<size_t>(tile_type::col_count));
-  }
+  static size_t tiles(const args &p) { return gk__tile_count(p.m, tile_type::bm) * gk__tile_count(p.n, tile_type::bn); }
   static size_t blocks(const args &p, int sms) { return p.limited(static_cast<size_t>(sms)); }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
    * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. */
@@ -10878,18 +10748,17 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
         p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
         !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
-        tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
+        tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         tile_type::warps * tile_type::smem > smem_limit)
       return false;
     const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, sms) * tile_type::warps;
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
     return work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
   }
-  static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<args>), static_cast<unsigned>(blocks(p, sms)),
-                             static_cast<unsigned>(tile_type::warps) * 32,
-                             static_cast<size_t>(tile_type::warps * tile_type::smem), stream, p,
-                             static_cast<unsigned>(p.batch * tiles(p)));
+  static cudaError_t run(const args &p, const gk__partials &partials, int sms) {
+    return gk__launch_product(partials, GK__KERNEL(gk__warp_kernel<args>), blocks(p, sms), tile_type::warps * 32,
+                              static_cast<size_t>(tile_type::warps * tile_type::smem), p,
+                              static_cast<unsigned>(p.batch * tiles(p)));
   }
 };
 
@@ -10897,42 +10766,35 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Args>
-cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__partials *partials,
-                               cudaStream_t stream) {
-  typedef typename Args::acc_type Acc;
+cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
   gk__matmul_gpu gpu;
   GK_TRY(gk__find_matmul_gpu(&gpu));
-  const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin)
-    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
-                                : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
-  if (gk__warp_tile_path<Args>::takes(p, plan, sms, smem_limit))
-    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, stream, sms);
-  const bool unaligned = gk__contiguous_rows_unaligned(p.lda, p.ldb, 0);
-  const gk__tile_facts tile_facts =
-      gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms, gk__hopper_path<Args>::takes(p), plan, unaligned);
-  return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, stream, sms)
-                           : gk__launch_portable(p, tile_facts.plan, partials, gpu, stream);
+    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, gpu.smem_limit)
+                                : gk__matmul_thin<GK__THIN_ROWS>(p, partials, gpu.smem_limit);
+  if (gk__warp_tile_path<Args>::takes(p, plan, gpu.sms, gpu.smem_limit))
+    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *partials, gpu.sms);
+  const gk__tile_facts tile_facts = gk__cached_tile_plan<typename Args::acc_type>(
+      {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::takes(p),
+       gk__contiguous_rows_unaligned(p.lda, p.ldb, 0)});
+  return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, gpu.sms)
+                           : gk__launch_portable(p, tile_facts.plan, partials, gpu);
 }
 /* Adds the bytes of a product's partials to *partials. */
 template <class Args>
 cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
   if (order.partitions < 2) return cudaSuccess;
   partials->measuring = true;
-  return gk__enqueue_strict(p, order, plan, partials, 0);
+  return gk__enqueue_strict(p, order, plan, partials);
 }
 /* A strict product with a given split. */
 template <class Args>
-cudaError_t gk__matmul_with_split_k(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
-                                    cudaStream_t stream) {
+cudaError_t gk__matmul_strict(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
+                              cudaStream_t stream) {
   gk__partials partials = gk__partials_of(scratch, stream);
-  return partials.end(gk__enqueue_strict(p, order, plan, &partials, stream));
-}
-template <class Args>
-cudaError_t gk__matmul_strict(const Args &p, gk_plan plan, const gk_scratch *scratch, cudaStream_t stream) {
-  return gk__matmul_with_split_k(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), plan, scratch, stream);
+  return partials.end(gk__enqueue_strict(p, order, plan, &partials));
 }
 
 /* The view of an operand or of its copy, and the description of the copy. */
@@ -11008,11 +10870,9 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
  * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
-template <class Item, class Out, class Acc, class Func>
-cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc, Func> p, size_t products_per_launch,
-                                 gk__partials *partials) {
+template <class Args> cudaError_t gk__measure_fallback(Args p, size_t products_per_launch, gk__partials *partials) {
   static const unsigned any = 0;
-  const gk__split_k order = gk__cached_split_k<Acc>(p.m, p.n, p.k);
+  const gk__split_k order = gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k);
   const size_t rest = p.batch % products_per_launch;
   p.condition.flag = &any;
   p.batch = products_per_launch;
@@ -11030,103 +10890,78 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
   const size_t batch = p.batch;
   unsigned *const fallback_flag =
       Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
-  cudaError_t status = cudaSuccess;
-  for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
+  for (size_t done = 0; done < batch; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
-    gk__tensor_args<Element, Out, Func> q(p.func);
+    gk__tensor_args<Element, Out, Func> q(p);
     gk__raw_operand<Item> raw_a, raw_b;
     unsigned char *const work_a = area.memory + GK__WORK_FRONT;
     unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
-    gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, batch, work_a, &raw_a, &q.a);
-    gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
-    if (raw_a.batch > 1) raw_a.batch = p.batch;
-    if (raw_b.batch > 1) raw_b.batch = p.batch;
-    q.c = p.c;
-    q.ldc = p.ldc;
-    q.stride_c = p.stride_c;
-    q.m = p.m;
-    q.n = p.n;
+    gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, p.batch, work_a, &raw_a, &q.a);
+    gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, p.batch, work_b, &raw_b, &q.b);
     q.k = p.k;
-    q.batch = p.batch;
-    q.alpha = p.alpha;
-    q.beta = p.beta;
     q.strict = fallback_flag;
-    q.max_blocks = p.max_blocks;
     if (fallback_flag)
-      status = gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul");
-    if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
-      status = gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
-                                                 fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream);
-    if (status == cudaSuccess)
-      status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
-                                          : gk__mma_run<Products>(q, mma_plan, *partials, stream);
-    if (status == cudaSuccess && fallback_flag) {
+      GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
+    if (plan.a.wanted || plan.b.wanted)
+      GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
+                                               fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream));
+    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
+                                      : gk__mma_run<Products>(q, mma_plan, *partials, stream));
+    if (fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
-      status = gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
+      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
     }
     p.skip(p.batch);
   }
-  return status;
+  return cudaSuccess;
 }
-/* A product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
+/* A product on tensor cores, if its kernels are compiled (true_type). Everything that can fail is checked or allocated
+ * before the first launch. */
+template <int, int, class, class... Args> cudaError_t gk__matmul_on_tensor_cores(std::false_type, const Args &...) {
+  return cudaErrorNotSupported; /* no call has such a plan */
+}
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
-cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan, int sms,
-                                       const gk_scratch *scratch, cudaStream_t stream) {
-  const char *const call = "gk_matmul";
+cudaError_t gk__matmul_on_tensor_cores(std::true_type, const gk__matmul_args<Item, Out, float, Func> &p,
+                                       const gk__product_plan &plan, int sms, const gk_scratch *scratch,
+                                       cudaStream_t stream) {
   gk__work_area area;
   gk__partials partials = gk__partials_of(scratch, stream);
-  GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
   gk__mma_plan mma_plan = gk__mma_plan();
+  GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
   if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
   if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
   GK_TRY(partials.begin());
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
-    status = gk__temporary_memory(&area.temporary, area.bytes, call, stream);
+    status = gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", stream);
     area.memory = static_cast<unsigned char *>(area.temporary);
   }
   if (status == cudaSuccess)
     status =
         gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
-  const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
-  status = status == cudaSuccess ? gk__failed(freed, call) : status;
-  return partials.end(status);
+  return partials.end(gk__free_temporary(status, area.temporary, "gk_matmul", stream));
 }
 
 /* Precision of a call whose template arguments name none: its kernels are compiled for all of them. */
 enum { GK__EVERY_PRECISION = -1 };
-/* A product on tensor cores, if its kernels are compiled. */
-template <bool Compiled, int Preparation, int Products, class Element> struct gk__tensor_product {
-  template <class Args>
-  static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, const gk_scratch *scratch,
-                         cudaStream_t stream) {
-    return gk__matmul_on_tensor_cores<Preparation, Products, Element>(p, plan, sms, scratch, stream);
-  }
-};
-template <int Preparation, int Products, class Element>
-struct gk__tensor_product<false, Preparation, Products, Element> {
-  template <class Args>
-  static cudaError_t run(const Args &, const gk__product_plan &, int, const gk_scratch *, cudaStream_t) {
-    return cudaErrorNotSupported; /* no call has such a plan */
-  }
-};
 /* A planned product. The strict kernels are always compiled, because small and thin products run on them. */
 template <int Precision, class Args>
 cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms, gk_plan strict_plan,
                             const gk_scratch *scratch, cudaStream_t stream) {
   typedef typename Args::item_type Item;
   const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value;
-  const bool has_half = gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT;
-  const bool has_tf32 = is_float && (every || Precision == GK_PRECISION_TF32);
-  const bool has_emulated = is_float && (every || Precision == GK_PRECISION_EMULATED);
-  if (!plan.tensor()) return gk__matmul_strict(p, strict_plan, scratch, stream);
+  typedef std::integral_constant<bool, gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT> has_half;
+  typedef std::integral_constant<bool, is_float && (every || Precision == GK_PRECISION_TF32)> has_tf32;
+  typedef std::integral_constant<bool, is_float && (every || Precision == GK_PRECISION_EMULATED)> has_emulated;
   if (plan.precision == GK_PRECISION_TF32)
-    return gk__tensor_product<has_tf32, GK__PREPARE_TF32, 1, float>::run(p, plan, sms, scratch, stream);
+    return gk__matmul_on_tensor_cores<GK__PREPARE_TF32, 1, float>(has_tf32(), p, plan, sms, scratch, stream);
   if (plan.precision == GK_PRECISION_EMULATED)
-    return gk__tensor_product<has_emulated, GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>::run(p, plan, sms, scratch,
-                                                                                           stream);
-  return gk__tensor_product<has_half, GK__PREPARE_COPY, 1, Item>::run(p, plan, sms, scratch, stream);
+    return gk__matmul_on_tensor_cores<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>(has_emulated(), p, plan, sms, scratch,
+                                                                                stream);
+  if (plan.tensor())
+    return gk__matmul_on_tensor_cores<GK__PREPARE_COPY, 1, Item>(has_half(), p, plan, sms, scratch, stream);
+  return gk__matmul_strict(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, scratch, stream);
 }
 
 /* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
@@ -11179,16 +11014,15 @@ gk__matmul_args<Item, Out, Acc, Func> gk__args_of_call(const Item *a, const Item
   return p;
 }
 /* Checks the matrices and the options of a call, and sets the stride of C. */
-template <class Item, class Out, class Acc, class Func>
-cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc, Func> *args, const gk_matmul_opts &opts) {
-  gk__matmul_args<Item, Out, Acc, Func> &p = *args;
+template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opts &opts) {
+  Args &p = *args;
   const size_t m = p.m, n = p.n, k = p.k;
   const void *const a = p.a, *const b = p.b, *const c = p.c;
-  GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(Item)));
-  GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(Item)));
-  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(Out)));
+  GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(*p.a)));
+  GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(*p.a)));
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(*p.c)));
   p.stride_c = opts.stride_c ? opts.stride_c : m * p.ldc;
-  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(Out)));
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(*p.c)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other", p.stride_c,
@@ -11204,9 +11038,9 @@ cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc, Func> *args, const gk
   return cudaSuccess;
 }
 /* What gk_matmul_plan reports. */
-template <class Item, class Out, class Acc, class Func>
-cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc, Func> &p, const gk__product_plan &plan,
-                              gk_plan strict_plan, gk_matmul_path *path) {
+template <class Args>
+cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
+  typedef gk__mma_of<typename Args::item_type> mma;
   gk__partials partials = gk__partials();
   path->plan = plan.plan;
   path->precision = plan.precision;
@@ -11214,10 +11048,10 @@ cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc, Func> &p, co
   path->copies_b = plan.tensor() && plan.b.wanted;
   path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
   if (!plan.tensor())
-    GK_TRY(gk__measure_partials(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, &partials));
+    GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, &partials));
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, p.batch, &partials));
-  if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
+  if (plan.plan == GK_PLAN_MMA) GK_TRY(mma::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
   if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
   return cudaSuccess;
 }
@@ -11850,7 +11684,7 @@ template <class Item, class Operator> struct gk__dist_fold {
     const cudaError_t code = cudaMemsetAsync(temporary.ptr, 0, bytes, ctx.stream);
     return code == cudaSuccess ? code : end(ctx.failed(code));
   }
-  cudaError_t end(cudaError_t status) const { return gk__release_scratch(status, &temporary, ctx.call, ctx.stream); }
+  cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary.ptr, ctx.call, ctx.stream); }
 };
 
 template <class Input, class Output, class Operator>
@@ -11876,40 +11710,39 @@ template <class Acc, bool AddsIndex> struct gk__dist_start {
   GK__D Acc value() const { return record->value(identity); }
   GK__D size_t index() const { return AddsIndex ? record->item_count() : 0; }
 };
-template <class Item, class Out, class Operator>
-cudaError_t gk__dist_scan(const char *call, bool inclusive, const Item *input, Out *output, size_t n,
+template <class Input, class Output, class Operator>
+cudaError_t gk__dist_scan(const char *call, bool inclusive, const Input &input, Output &output, size_t n,
                           const Operator &operation, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__known<Out>::type Result;
+  const auto array = gk__known_array(gk__pointer_to(input));
+  const auto results = gk__known_output(gk__pointer_to(output));
+  typedef typename gk__known<gk__item_of_array<const Input>>::type Element;
+  typedef typename gk__known<gk__item_of_array<Output>>::type Result;
   typedef typename gk__functor<Operator, Result>::scan Functor;
   typedef typename gk__working<Functor>::type Acc;
   const Functor f = gk__functor_of<Functor>(operation);
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
-  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
+  GK_TRY(gk__check_sizes(call, input, n, output, n));
+  GK_TRY(gk__check_arrays(call, array, results, n, n));
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, Result>());
-  gk__dist_fold<Element, Functor> fold = {ctx, gk__known_array(input), n, f, NULL, gk_scratch()};
+  gk__dist_fold<Element, Functor> fold = {ctx, array, n, f, NULL, gk_scratch()};
   GK_TRY(fold.begin(gk__scan_bytes(plan, sizeof(gk__slot<Acc>)), scratch));
   const gk__dist_start<Acc, gk__adds_index<Acc, Element>::value> start = {fold.records(), f.identity()};
   const bool needs_record = ctx.rank + 1 < ctx.rank_count; /* no rank uses that of the last one */
   cudaError_t status = fold.launch(gk__commutes<Functor>(), needs_record, ctx.rank, fold.records());
   if (status == cudaSuccess)
-    status = gk__scan(call, fold.input, gk__known_output(output), n, f, start, inclusive, plan, stream, fold.scratch);
+    status = gk__scan(call, array, results, n, f, start, inclusive, plan, stream, fold.scratch);
   return fold.end(status);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  GK_TRY(gk__check_sizes("gk_dist_scan_inclusive", input, n, output, n));
-  return gk__dist_scan("gk_dist_scan_inclusive", true, gk__pointer_to(input), gk__pointer_to(output), n, operation,
-                       comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_inclusive", true, input, output, n, operation, comm, stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  GK_TRY(gk__check_sizes("gk_dist_scan_exclusive", input, n, output, n));
-  return gk__dist_scan("gk_dist_scan_exclusive", false, gk__pointer_to(input), gk__pointer_to(output), n, operation,
-                       comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_exclusive", false, input, output, n, operation, comm, stream, scratch);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/

@@ -49,8 +49,8 @@ template <class T> cudaError_t run_plan(void *user, cudaStream_t stream, size_t)
   typename planned_call<T>::args_type args = call.args;
   args.partitions = order.partitions;
   args.depth = order.depth;
-  if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &partials, stream, call.gpu.sms);
-  return gk__launch_portable(args, tile_facts.plan, &partials, call.gpu, stream);
+  if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &partials, call.gpu.sms);
+  return gk__launch_portable(args, tile_facts.plan, &partials, call.gpu);
 }
 
 /* The times of all of these plans of one shape, which take turns. A plan that the GPU refuses is left out. */

@@ -139,8 +139,9 @@ template <class S, class E, class O> static void check_tile(unsigned ranks) {
 
 template <class E, class O, int Products, bool Splits, class... Tiles>
 static void check_tiles(const hook_wgmma_tiles<Products, Splits, Tiles...> &) {
-  const int checked[] = {
-      (check_tile<typename Tiles::template shape<Products, Splits>, E, O>(Tiles::ranks > 4 ? 4u : Tiles::ranks), 0)...};
+  const int checked[] = {(check_tile<typename Tiles::template shape<Products, Splits>, E, O>(
+                              Tiles::cost(1).max_cluster > 4 ? 4u : Tiles::cost(1).max_cluster),
+                          0)...};
   (void)checked;
 }
 template <class E, class O> static void check_tiles() {

@@ -68,9 +68,8 @@ TEST(order_of_the_sums_asked_for_again) {
         EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k + 64), hook_plan_split_k<float>(m, n, k + 64)));
         for (int way = 0; way < 4; way++) { /* and what tile */
           const bool hopper = way & 1, unaligned = way >> 1;
-          const hook_tile_facts tile = hook_cached_tile_plan<float>(order, m, n, k, 1, 132, hopper, GK_PLAN_AUTO,
-                                                                    unaligned),
-                                is = hook_plan_tile<float>(order, m, n, k, 1, 132, hopper, GK_PLAN_AUTO, unaligned);
+          const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper, unaligned};
+          const hook_tile_facts tile = hook_cached_tile_plan<float>(query), is = hook_plan_tile<float>(query);
           EXPECT(tile.plan == is.plan && tile.room == is.room && tile.hopper == is.hopper);
         }
       }
@@ -119,7 +118,7 @@ TEST(estimates_of_reductions) {
 TEST(planner_fills_the_device) {
   const hook_split_k plain = {0, 1, 4096};
   const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
-    return (int)hook_plan_tile<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
+    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, engine, false}).plan;
   };
   EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
@@ -131,7 +130,7 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
   EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)hook_plan_tile<double>(plain, 100, 100, 4096, 1, 132, false, HOOK_PLAN_TILE_32).plan,
+  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_32, 132, false, false}).plan,
             (int)HOOK_PLAN_TILE_32_64);
 }
 

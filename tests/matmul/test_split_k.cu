@@ -143,9 +143,7 @@ template <class T, class O, class Func> struct product_by_order {
   }
   cudaError_t launch(gk_plan plan, const gk_scratch *scratch, size_t max_blocks) {
     args.max_blocks = max_blocks;
-    if (hook_same_split_k(order, hook_plan_split_k<Acc>(p.m, p.n, p.k)))
-      return hook_matmul_strict(args, plan, scratch, 0);
-    return hook_matmul_with_split_k(args, order, plan, scratch, 0);
+    return hook_matmul_strict(args, order, plan, scratch, 0);
   }
   void check(gk_plan plan, const gk_scratch *scratch = NULL, size_t max_blocks = 0) {
     if ((on_cpu && hook_is_hopper_plan(plan)) || test_leaves_out<product_by_order>()) return;

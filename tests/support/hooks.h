@@ -84,7 +84,6 @@
 #define hook_matmul_output gk__matmul_output
 #define HOOK_MATMUL_PARTITIONS GK__MATMUL_PARTITIONS
 #define hook_matmul_strict gk__matmul_strict
-#define hook_matmul_with_split_k gk__matmul_with_split_k
 #define hook_max_split_bits gk__max_split_bits
 #define hook_measure_partials gk__measure_partials
 #define hook_measured_reduce_costs gk__measured_reduce_costs
@@ -99,6 +98,7 @@
 #define hook_partials_fit gk__partials_fit
 #define hook_partials_of gk__partials_of
 #define hook_plan_product gk__plan_product
+#define hook_plan_query gk__plan_query
 #define hook_plan_split_k gk__plan_split_k
 #define hook_plan_tile gk__plan_tile
 #define HOOK_PREPARE_BF16_PARTS GK__PREPARE_BF16_PARTS
