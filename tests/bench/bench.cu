@@ -501,8 +501,8 @@ static int run_plan_times(const std::string &path) {
   plan_file file;
   file.head.remarks = results.remarks;
   file.head.remarks.push_back("sms: " + std::to_string(bench.device.sms));
-  gk__mma_gpu gpu = {};
-  GK_CHECK(gk__find_mma_gpu(&gpu));
+  gk__matmul_gpu gpu = {};
+  GK_CHECK(gk__find_matmul_gpu(&gpu));
   file.head.remarks.push_back("smem: " + std::to_string(gpu.smem_limit));
   write_plans(plans_csv, file);
   bench_matmul();

@@ -179,8 +179,8 @@ template <int Making, int Products, class Element, class T> plan_times time_mma_
   if (a_items + given.k * given.n > bench.capacity / sizeof(T)) return times;
   call.b = given.a + a_items;
   if (!prepare_operands<Making>(&call)) return times;
-  gk__mma_gpu gpu = {};
-  GK_CHECK(gk__find_mma_gpu(&gpu));
+  gk__matmul_gpu gpu = {};
+  GK_CHECK(gk__find_matmul_gpu(&gpu));
   std::vector<mma_call<Element, T>> calls;
   for (const gk__mma_plan &plan : mma_plans_to_measure(times.shape, gpu)) {
     call.mma_plan = plan;

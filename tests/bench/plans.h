@@ -41,7 +41,7 @@ struct plan_file {
   std::vector<plan_times> shapes;
   int sms() const { return atoi(head.get("sms").c_str()); }
   /* Bytes of shared memory that a block may have; 0 in files without mma.sync's plans. */
-  size_t smem_limit() const { return static_cast<size_t>(strtoull(head.get("smem").c_str(), NULL, 10)); }
+  int smem_limit() const { return atoi(head.get("smem").c_str()); }
 };
 
 /* --- Plans and their estimates ------------------------------------------------------------------------------------*/

@@ -29,14 +29,14 @@ inline double *refit_mma_number(refit_mma_table *table, size_t i) {
 
 struct refit_mma_shape {
   plan_times times;
-  gk__mma_gpu gpu;
+  gk__matmul_gpu gpu;
 };
 struct refit_mma_data {
   std::vector<refit_mma_shape> fitted, checked;
 };
 /* Adds a file's shapes of a type. */
 inline void refit_mma_add(refit_mma_data *data, const plan_file &file, const std::string &type) {
-  const gk__mma_gpu gpu = {static_cast<size_t>(file.sms()), file.smem_limit()};
+  const gk__matmul_gpu gpu = {file.sms(), file.smem_limit()};
   size_t count = 0;
   for (const plan_times &times : file.shapes) {
     if (times.shape.type != type) continue;

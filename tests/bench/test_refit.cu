@@ -55,7 +55,7 @@ plan_file made_up_file(const refit_table &table) {
   return file;
 }
 
-const gk__mma_gpu mma_gpu = {132, 232448};
+const gk__matmul_gpu mma_gpu = {132, 232448};
 
 /* Every cost of the header's table is between 0.7 and 1.4 times as large. */
 refit_mma_table known_mma_table(const std::string &type) {
@@ -126,7 +126,7 @@ TEST(files_of_plans_are_written_and_read) {
   write_plans(text, file);
   EXPECT(read_plans(text, &read, &bad));
   EXPECT_EQ(read.sms(), 132);
-  EXPECT_EQ(read.smem_limit(), size_t(232448));
+  EXPECT_EQ(read.smem_limit(), 232448);
   EXPECT_EQ(read.head.get("gpu"), "made up");
   EXPECT_EQ(read.shapes.size(), file.shapes.size());
   for (size_t i = 0; i < read.shapes.size() && i < file.shapes.size(); i++) {

@@ -44,9 +44,9 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   p.c = c.ptr;
   const size_t tiles = gk_ceil_div(m, size_t(Config::bm)) * gk_ceil_div(odd_n, size_t(Config::bn)) * batch;
   const size_t begin = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
-  hook_mma_gpu gpu;
+  hook_matmul_gpu gpu;
   mma_stages stages_of = {{0, 0}};
-  EXPECT_OK(hook_find_mma_gpu(&gpu));
+  EXPECT_OK(hook_find_matmul_gpu(&gpu));
   hook_each_mma_plan<1, E>(&stages_of, hook_mma_tiles<1, E>::costs(), m, odd_n, k, batch, gpu);
   size_t turn = static_cast<size_t>(trans);
   for (size_t partitions : partition_counts) {

@@ -70,7 +70,7 @@
 #define hook_cheapest_mma_plan gk__cheapest_mma_plan
 #define hook_clocks gk__clocks
 #define hook_each_mma_plan gk__each_mma_plan
-#define hook_find_mma_gpu gk__find_mma_gpu
+#define hook_find_matmul_gpu gk__find_matmul_gpu
 #define hook_hopper_clocks gk__hopper_clocks
 #define hook_identity gk__identity
 #define hook_is_hopper_plan gk__is_hopper_plan
@@ -88,7 +88,7 @@
 #define hook_measure_partials gk__measure_partials
 #define hook_measured_reduce_costs gk__measured_reduce_costs
 #define hook_min_split_bits gk__min_split_bits
-#define hook_mma_gpu gk__mma_gpu
+#define hook_matmul_gpu gk__matmul_gpu
 #define hook_mma_plan gk__mma_plan
 #define hook_mma_run gk__mma_run
 #define hook_mma_tiles gk__mma_tiles
