@@ -9968,10 +9968,10 @@ struct gk__plan_costs {
   gk__reduce_costs reduce;
 };
 /* Fitted to 9,500 plans of 566 random shapes and to 194 products of the bench on an H200, half of them with Hopper's
- * kernels, by a random search for choices that lose least; the costs of reducing partials, which all types share, were
- * kept. Over shapes that such a fit was not shown the chosen plan takes 2.5 % longer than the best one that was measured,
- * and with Hopper's kernels 3.7 %; one split of k for both accounts for 0.6 % of that. `make bench-refit` fits to half of
- * the plans in files of the bench by a pattern search, and prints what its choices lose over either half. */
+ * kernels, by a random search for the choices that lose least. The costs of reducing partials, which all types share,
+ * were kept. Over shapes that such a fit did not see the chosen plan takes 2.5 % longer than the best one that was
+ * measured, and 3.7 % with Hopper's kernels; one split of k for both accounts for 0.6 % of that. `make bench-refit` fits
+ * to half of the plans in files of the bench, by a pattern search, and prints what its choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{111, 206}, 118, 16343, 1264},
                                        {{156, 243}, 151, 8442, 989},
@@ -10075,7 +10075,7 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
 template <class Acc> struct gk__tiles {
   static const int item_count = 6;
   /* The shortest k that is split. Small products come in batches: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS
-   * with 1, 2 and 4 partitions (H200). With larger m and n, a single one gains: 550 x 222 x 123 takes 0.6 of the time. */
+   * with 1, 2 and 4 partitions (H200). A larger one gains: 550 x 222 x 123 takes 0.6 of the time. */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 128 ? 129 : 64; }
   static const size_t least_part = 32;        /* the shortest partition */
   static const unsigned long long doubt = 76; /* a further split must save more than 1/doubt of the clocks */
