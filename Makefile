@@ -205,8 +205,8 @@ $(BUILD)/compile/other/gpukit.cuh $(BUILD)/compile/macro_names_before.h: $(BUILD
 #: fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)
 fuzz: $(BUILD)/fuzz/flags
 	@for what in image cuda_to_cpp; do tests/fuzz/fuzz.sh $$what $(or $(FUZZ_SECONDS),60) || exit 1; done
-#: coverage      lines of gpukit.cuh that no test runs on the CPU
-coverage: $(covered:%=$(BUILD)/coverage/%)
+#: coverage      lines of gpukit.cuh that no test runs: on the CPU, and with a GPU as device code, too (needs CUPTI)
+coverage: $(covered:%=$(BUILD)/coverage/%) $(if $(filter gpu,$(backend)),$(covered:%=$(BUILD)/gpu/%))
 	@tests/tools/coverage.sh $(BUILD)/coverage $^
 #: mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)
 mutate: $(addprefix $(BUILD)/,cpu/flags checker/flags gpu/flags mixed/flags)
