@@ -62,7 +62,7 @@ program() {
 
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'
 [ -z "$asan" ] || [ -z "$traced" ] || fail 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1'
-compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'"
+compile="$(setting compile) ${STD:+-std=$STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'"
 plain=$(setting plain) libraries=
 # Thrust of CUDA's toolkit, without the other headers there.
 for toolkit in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
@@ -82,7 +82,7 @@ if ! [ -f "$GIVEN_FILE" ]; then
 fi
 if [ "$is_list" ]; then program $GIVEN_FILE; else program "$GIVEN_FILE"; fi
 
-[ -z "$GIVEN_STATS" ] || export GPUKIT_CPU_STATS="$GIVEN_STATS"
+[ -z "${STATS-}" ] || export GPUKIT_CPU_STATS="$STATS"
 export GPUKIT_CPU_LEAKS="${GPUKIT_CPU_LEAKS-1}"
 case $output in /*) ;; *) output=$here/$output ;; esac
 cd "$place"
