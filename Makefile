@@ -33,7 +33,7 @@ has_gpu  := $(shell [ "$${CUDA_VISIBLE_DEVICES-0}" ] && [ "$${CUDA_VISIBLE_DEVIC
 why_not  := $(if $(has_nvcc),$(if $(has_gpu),,no GPU is here),nvcc is not here)
 backend  := $(if $(filter auto,$(BACKEND)),$(if $(why_not),cpu,gpu),$(filter gpu cpu,$(BACKEND)))
 $(if $(backend),,$(error BACKEND is auto, gpu or cpu, not '$(BACKEND)'))
-either   := $(filter run test test-all examples lessons,$(MAKECMDGOALS))
+either   := $(filter run test test-all examples lessons coverage,$(MAKECMDGOALS))
 for_gpu  := $(strip $(filter bench bench-dist sanitize,$(MAKECMDGOALS)) $(if $(filter gpu,$(BACKEND)),$(either)))
 $(if $(filter auto,$(BACKEND)),$(if $(either),$(if $(why_not),$(info On the CPU stand-in: $(why_not).))))
 $(if $(for_gpu),$(if $(why_not),$(error make $(for_gpu) needs nvcc and a GPU: $(why_not))))
@@ -195,7 +195,7 @@ $(BUILD)/compile/other/gpukit.cuh $(BUILD)/compile/macro_names_before.h: $(BUILD
 #: fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)
 fuzz: $(BUILD)/fuzz/flags
 	@for what in image cuda_to_cpp; do tests/fuzz/fuzz.sh $$what $(or $(FUZZ_SECONDS),60) || exit 1; done
-#: coverage      lines of gpukit.cuh that no test runs: on the CPU, and with a GPU as device code, too (needs CUPTI)
+#: coverage      lines of gpukit.cuh that no test runs on the CPU, and, on a GPU, device code that no test launches
 coverage: $(covered:%=$(BUILD)/coverage/%) $(if $(filter gpu,$(backend)),$(covered:%=$(BUILD)/gpu/%))
 	@tests/tools/coverage.sh $(BUILD)/coverage $^
 #: mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)
