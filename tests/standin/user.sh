@@ -9,14 +9,14 @@
 # source under the source's path, with % for a slash. The program runs in the folder of its first source, where its data
 # is.
 set -eu
-build=${BUILD:-build} here=$PWD asan=$1 traced=$2 runtime=$3
-folder=$build/user
+. tests/functions.sh
+here=$PWD asan=$1 traced=$2 runtime=$3
+folder=$BUILD/user
 shift 3
 fail() {
   printf '%s\n' "$*" >&2
   exit 1
 }
-setting() { sed -n "s/^$1 //p" "$folder/flags"; }
 
 folder_of() { case $1 in */*) printf '%s/' "${1%/*}" ;; *) printf './' ;; esac; }
 # What is made of a source begins with this.
@@ -35,7 +35,7 @@ compile() {
   *.c) eval "$plain $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *)
-    eval "\"$build/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
+    eval "\"$BUILD/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
     # Thrust binds references to null pointers.
     ! grep -q '^#include "cuda_cpu/thrust.h"' "$made.cpp" || arch="$arch -fno-sanitize=null"
     eval "$compile $arch $GIVEN_CXXFLAGS"' -idirafter "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
