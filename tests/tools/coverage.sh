@@ -58,7 +58,8 @@ hook() {
 # on_gpu NAME PROGRAM: the launches of a test that fails count, too
 on_gpu() {
   : >"$results/$1.launched"
-  LAUNCHES=$results/$1.launched CUDA_INJECTION64_PATH=$results/launches.so "$2" >"$results/$1.gpu.log" 2>&1 </dev/null || {
+  LAUNCHES=$results/$1.launched CUDA_INJECTION64_PATH=$results/launches.so \
+    "$2" >"$results/$1.gpu.log" 2>&1 </dev/null || {
     echo "$1 fails:"
     tail -n 20 "$results/$1.gpu.log"
     status=1
@@ -83,7 +84,9 @@ tables() {
     /set Address to/ { if (nth) print line_table; line_table = kernels[++nth]; file = number = 1 }
     / Set File Name to entry / { for (i = 1; $i != "entry"; i++); file = $(i + 1) }
     / Line by -?[0-9]+ to / { number = $NF }
-    /\] +(Copy|Special opcode)/ && files[file] == "gpukit.cuh" && !seen[nth, number]++ { line_table = line_table " " number }
+    /\] +(Copy|Special opcode)/ && files[file] == "gpukit.cuh" && !seen[nth, number]++ {
+      line_table = line_table " " number
+    }
     END { if (nth) print line_table }'
 }
 

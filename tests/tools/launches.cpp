@@ -1,6 +1,6 @@
-/* Records the kernels that a program launches: their mangled names, one a line, are added to the file that LAUNCHES names.
- * The driver loads this library into each program that runs with CUDA_INJECTION64_PATH, so programs are built as always.
- * CUPTI calls it after each launch, also while a stream is captured. */
+/* Records the kernels that a program launches: their mangled names, one a line, are added to the file that LAUNCHES
+ * names. The driver loads this library into each program that runs with CUDA_INJECTION64_PATH, so programs are built as
+ * always. CUPTI calls it after each launch, also while a stream is captured. */
 #include <cuda.h>
 #include <cupti.h>
 #include <fcntl.h>
