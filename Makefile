@@ -15,16 +15,13 @@ CLANG        ?= clang
 CLANG_FORMAT ?= clang-format
 MAKEFLAGS    += --no-builtin-rules --no-print-directory $(if $(filter 0,$(MAKELEVEL)),-j$(shell \
                   getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
-.DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-FORCE:
+help:
+	@sed -n 's/^#: \{0,1\}//p' Makefile
 .PHONY: FORCE help run cpu examples lessons charts gpu-binaries test test-all test-targets test-ports checks fuzz \
         coverage mutate same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots \
         format check-format clean
-
-help:
-	@sed -n 's/^#: \{0,1\}//p' Makefile
 
 # ---- detection -------------------------------------------------------------------------------------------------------
 
@@ -36,7 +33,7 @@ has_gpu  := $(shell [ "$${CUDA_VISIBLE_DEVICES-0}" ] && [ "$${CUDA_VISIBLE_DEVIC
 why_not  := $(if $(has_nvcc),$(if $(has_gpu),,no GPU is here),nvcc is not here)
 backend  := $(if $(filter auto,$(BACKEND)),$(if $(why_not),cpu,gpu),$(filter gpu cpu,$(BACKEND)))
 $(if $(backend),,$(error BACKEND is auto, gpu or cpu, not '$(BACKEND)'))
-either   := $(filter run test test-all examples lessons,$(MAKECMDGOALS))
+either   := $(filter run test test-all examples lessons coverage,$(MAKECMDGOALS))
 for_gpu  := $(strip $(filter bench bench-dist sanitize,$(MAKECMDGOALS)) $(if $(filter gpu,$(BACKEND)),$(either)))
 $(if $(filter auto,$(BACKEND)),$(if $(either),$(if $(why_not),$(info On the CPU stand-in: $(why_not).))))
 $(if $(for_gpu),$(if $(why_not),$(error make $(for_gpu) needs nvcc and a GPU: $(why_not))))
@@ -44,8 +41,9 @@ $(if $(for_gpu),$(if $(why_not),$(error make $(for_gpu) needs nvcc and a GPU: $(
 # instructions are in code for sm_90a alone, which native is not.
 caps     := $(if $(has_gpu),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null))
 ARCH     ?= $(if $(has_gpu),$(if $(filter-out 9.0,$(caps)),native,$(if $(caps),sm_90a,native)),sm_75)
-arch     := $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
-ptx      := $(patsubst -arch=sm_%,-arch=compute_%,$(arch))
+# nvcc 13 makes PTX of compute_90, too, for -arch=sm_90a, which takes as long again.
+arch     := $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH:sm_%a=compute_%a -code=$(ARCH)))
+ptx      := $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH:sm_%=compute_%))
 # With -mfma fmaf() is one instruction, not a call. Contraction would give other bits than the sources spell out.
 target   := $(shell $(CXX) -dumpmachine)
 has_fma  := { cat /proc/cpuinfo || sysctl -n machdep.cpu.features; } 2>/dev/null | grep -qiw fma
@@ -88,18 +86,14 @@ compile.coverage = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-a
 compile.user     = $(CXX) $(CPU_FLAGS) -g $(AS_NVCC) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),$(traced)) \
                      $(if $(STATS),$(counted)) -x c++
 plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -pthread $(AS_NVCC) $(if $(ASAN),$(asan)) # C beside it
-ahead.cpu        = $(compile.fast)
 # Where the program and the runtime both have the code of a function the one that is linked first wins: the better
 # optimised one, but the program's own where accesses and branches are counted.
-link             = $(link.$1)$(if $(filter cpu fast plain,$1),$(CPU_LINK) $$runtime $$program -ldl -o $$output)$(if \
-                     $(findstring $(traced),$(compile.$1)),$(CPU_LINK) $$program $$runtime $(catching) -o $$output)
-link.asan        = $(CPU_LINK) $(asan) $$runtime $$program -ldl -o $$output
-link.coverage    = $(CPU_LINK) --coverage $$program -ldl -o $$output
-link.user        = $(if $(RACES)$(STATS),,$(CPU_LINK) $(if $(ASAN),$(asan)) $$runtime $$program -ldl -o $$output)
+link             = $(link.$1)$(if $(findstring $(STANDIN),$(compile.$1)),$(CPU_LINK) $(filter -fsanitize=address% \
+                     -fno-sanitize-recover% --coverage,$(compile.$1)) $(if $(findstring $(traced),$(compile.$1)),\
+                     $$program $$runtime $(catching),$$runtime $$program -ldl) -o $$output)
 # nvcc: for the GPU that is here; as PTX alone, which may be older than the GPU; as PTX with a kernel of machine code
 # before; and what only has to compile, of which the host's compiler makes no object.
-NVCC_BASE        = $(NVCC) -O3 -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion -I . \
-                   $(NVCCFLAGS)
+NVCC_BASE        = $(NVCC) -O3 -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion -I . $(NVCCFLAGS)
 compile.gpu      = $(NVCC_BASE) -std=c++17 -lineinfo $(arch)
 plain.gpu        = $(NVCC) -O3 -std=c++17 -lineinfo $(arch) $(NVCCFLAGS)
 compile.ptx      = $(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80
@@ -112,8 +106,7 @@ compile.host     = $(CC) -std=c99 -pedantic -O2 $(STRICT)
 compile.fuzz     = $(CLANG) -std=c99 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(WARNINGS)
 build = @tests/build.sh $@ $< $(filter %/runtime.o,$^) $(needs)
 export BUILD V GROUP backend alone
-settings = $(settings.$1) 'compile $(compile.$1)' 'plain $(plain.$1)' 'ahead $(or $(ahead.$1),$(compile.$1))' \
-           'link $(call link,$1)'
+settings = $(settings.$1) 'compile $(compile.$1)' 'plain $(plain.$1)' 'link $(call link,$1)'
 # Other tools or flags than last time rebuild all of a configuration (several makes may run at the same time) ...
 $(BUILD)/%/flags: FORCE
 	@mkdir -p $(@D)
@@ -140,8 +133,6 @@ settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/pr
 export GIVEN_FILE = $(value FILE)
 export GIVEN_PHOTO = $(value PHOTO)
 export GIVEN_CXXFLAGS = $(CXXFLAGS)
-export GIVEN_STATS = $(value STATS)
-export GIVEN_STD = $(value STD)
 export GIVEN_LDLIBS = $(value LDLIBS)
 export GIVEN_TABLES = $(value TABLES)
 export GIVEN_CSV = $(value CSV)
@@ -152,20 +143,19 @@ run: $(BUILD)/$(at)/tour
 	@$< $${GIVEN_PHOTO:+"$$GIVEN_PHOTO"}
 #: cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]
 #:               (FILE="main.cu part.cu" LDLIBS=-lm STD=c++20 CXXFLAGS=-fopenmp; it runs in the folder of main.cu)
-user_as := $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,cpu)))
+user_as := $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,fast)))
 cpu: $(BUILD)/host/cuda_to_cpp $(BUILD)/user/flags $(BUILD)/$(user_as)/runtime.o
 	@tests/standin/user.sh '$(ASAN)' '$(RACES)$(STATS)' $(BUILD)/$(user_as)/runtime.o $(ARGS)
 #: examples      builds all of examples/
 examples: $(examples:%=$(BUILD)/$(at)/%) $(lessons:%=$(BUILD)/$(lessons_at)/%)
 #: lessons       runs the numbered ones, with tables as text, CSV and charts (by gnuplot) into build/lessons/
-.PHONY: $(lessons:%=lesson/%)
 lessons: $(lessons:%=lesson/%)
 	@examples/charts/charts.sh $(BUILD)/lessons
 lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
 $(lessons:%=lesson/%): lesson/%: $(BUILD)/$(lessons_at)/%
 	@mkdir -p $(BUILD)/lessons
-	@$(alone) $< --csv=$(BUILD)/lessons/$*.csv >$(BUILD)/lessons/$*.txt || { cat $(BUILD)/lessons/$*.txt; exit 1; }
-	@cat $(BUILD)/lessons/$*.txt; echo
+	@$(alone) $< --csv=$(BUILD)/lessons/$*.csv >$(BUILD)/lessons/$*.txt; status=$$?; \
+	cat $(BUILD)/lessons/$*.txt; echo; exit $$status
 #: charts        draws the tables of lessons again, those in build/lessons/ or in TABLES=FOLDER
 charts:
 	@examples/charts/charts.sh "$${GIVEN_TABLES:-$(BUILD)/lessons}"
@@ -205,8 +195,8 @@ $(BUILD)/compile/other/gpukit.cuh $(BUILD)/compile/macro_names_before.h: $(BUILD
 #: fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)
 fuzz: $(BUILD)/fuzz/flags
 	@for what in image cuda_to_cpp; do tests/fuzz/fuzz.sh $$what $(or $(FUZZ_SECONDS),60) || exit 1; done
-#: coverage      lines of gpukit.cuh that no test runs on the CPU
-coverage: $(covered:%=$(BUILD)/coverage/%)
+#: coverage      lines of gpukit.cuh that no test runs on the CPU, and, on a GPU, device code that no test launches
+coverage: $(covered:%=$(BUILD)/coverage/%) $(if $(filter gpu,$(backend)),$(covered:%=$(BUILD)/gpu/%))
 	@tests/tools/coverage.sh $(BUILD)/coverage $^
 #: mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)
 mutate: $(addprefix $(BUILD)/,cpu/flags checker/flags gpu/flags mixed/flags)
@@ -221,25 +211,23 @@ sanitize: $(SANITIZE:%=$(BUILD)/gpu/%)
 	@tests/tools/sanitize.sh $^
 #:
 #: bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how;
-#:               BUILD_FOR=sm_90a, sm_90, compute_80 (PTX for the driver to compile), ...: which code is measured.
+#:               ARCH=sm_90a, sm_90, compute_80 (PTX for the driver to compile), ...: which code is measured.
 #:               NVCCFLAGS='-DGPUKIT_HEADER=\"other.cuh\"': another copy of the header
-BUILD_FOR ?= $(if $(filter -%,$(ARCH)),flags,$(ARCH))
 COMMIT    ?= $(or $(shell git describe --always --dirty --exclude='*' 2>/dev/null),unknown)
-bench_at  := $(BUILD)/bench-$(BUILD_FOR)
-machine   := -gencode arch=$(BUILD_FOR:sm_%=compute_%),code=$(BUILD_FOR)
-code      := $(if $(filter sm_% compute_%,$(BUILD_FOR)),$(machine),$(arch))
-compile.bench-$(BUILD_FOR) = $(NVCC_BASE) -std=c++17 -DBENCH_BUILD=\"$(BUILD_FOR)\" $(code)
+bench_for := $(if $(filter -%,$(ARCH)),flags,$(ARCH))
+bench_at  := $(BUILD)/bench-$(bench_for)
+compile.bench-$(bench_for) = $(NVCC_BASE) -std=c++17 -DBENCH_BUILD=\"$(bench_for)\" $(arch)
 $(bench_at)/%.o: tests/bench/%.cu $(bench_at)/flags
 	$(build)
 $(bench_at)/bench: $(patsubst tests/bench/%.cu,$(bench_at)/%.o,$(filter-out %/dist.cu tests/bench/test_%,\
                     $(wildcard tests/bench/*.cu)))
-	@$(compile.bench-$(BUILD_FOR)) $^ -o $@ -lcublas -lcublasLt
+	@$(compile.bench-$(bench_for)) $^ -o $@ -lcublas -lcublasLt
 bench: $(bench_at)/bench
 	@$< --commit='$(COMMIT)' $(BENCHFLAGS)
 #: bench-binaries builds it for each of BUILDS="sm_90a sm_90 compute_80 compute_75"
 bench-binaries:
 	@for code in $(or $(BUILDS),sm_90a sm_90 compute_80 compute_75); do \
-	  $(MAKE) BUILD_FOR=$$code $(BUILD)/bench-$$code/bench || exit 1; done
+	  $(MAKE) ARCH=$$code $(BUILD)/bench-$$code/bench || exit 1; done
 #: bench-gate    compares files of the bench, without a GPU: GATEFLAGS=--help: how
 bench-gate: $(BUILD)/fast/gate
 	@$< $(GATEFLAGS)

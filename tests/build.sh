@@ -1,12 +1,11 @@
 #!/bin/sh
 # Builds a program or an object:  build.sh OUTPUT SOURCE [RUNTIME.o] [NEED...]
-# To see how: sh -x tests/build.sh build/cpu/test_scan tests/arrays/test_scan.cu build/cpu/runtime.o
+# To see how: sh -x tests/build.sh build/cpu/test_scan tests/arrays/test_scan.cu build/fast/runtime.o
 #
 # OUTPUT's folder is a configuration. Its file `flags`, which the Makefile writes, has the commands, one a line:
 #
 #   compile   compiles; it links, too, where there is no line for that
 #   plain     compiles, by nvcc, programs that are plain CUDA as users have them
-#   ahead     compiles runtime.o, the stand-in's own part of a program, once for all of the configuration
 #   link      links $program and $runtime as $output
 set -eu
 . tests/functions.sh
@@ -41,7 +40,7 @@ done
 
 command=$compile
 case $output:$source in
-*/runtime.o:*) command="$(setting ahead) -include cuda_runtime.h -x c++" source=/dev/null ;;
+*/runtime.o:*) command="$compile -include cuda_runtime.h -x c++" source=/dev/null ;;
 *:tests/standin/programs/* | *:tests/standin/mistakes/* | *:tests/lessons/prototypes/* | *:examples/[0-9]*)
   if [ -n "$runtime" ]; then # g++ and clang++ cannot parse <<<>>>
     run "${folder%/*}/host/cuda_to_cpp $source $output.cpp"

@@ -58,6 +58,7 @@ counts | one)
     [ -z "$setting" ] || eval "[ \"\${${setting%%=*}+set}\" ]" || export "$setting"
   done
   log=$results/$name.log limit=${TIMEOUT:-300}
+  unset MAKEFLAGS MFLAGS MAKELEVEL # for commands that run make
   start=$(date +%s)
   case ${1-} in
   "$BUILD"/gpu/* | "$BUILD"/ptx/* | "$BUILD"/mixed/* | *.nvcc) set -- ${alone-} "$@" ;;

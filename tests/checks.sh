@@ -36,7 +36,7 @@ build() {
   built="$built $output"
   runtime= # the configuration whose own part of the stand-in it has
   case $1 in
-  cpu | fast | plain) runtime=cpu ;;
+  cpu | fast | plain) runtime=fast ;;
   traced | checker) runtime=traced ;;
   counters) runtime=lesson ;; # as in make cpu STATS=1
   asan | lesson) runtime=$1 ;;
@@ -133,7 +133,7 @@ case_by() {
   # The stand-in's own part is compiled once, but for one case.
   case $1:$kind:$name,$objects in
   cpu:linked:alone,*) ;;
-  cpu:linked:* | cpu:refused:*,*,*) files="$files \$(BUILD)/cpu/runtime.o" ;;
+  cpu:linked:* | cpu:refused:*,*,*) files="$files \$(BUILD)/fast/runtime.o" ;;
   esac
   case $kind in
   linked)

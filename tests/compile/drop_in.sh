@@ -140,7 +140,7 @@ END
   case $objects in
   *,*)
     files=$(echo "$objects" | tr , '\n' | sed "s|.*|$folder/&.$2.o|")
-    [ "$2" != cpu ] || files="$files $BUILD/cpu/runtime.o"
+    [ "$2" != cpu ] || files="$files $BUILD/fast/runtime.o"
     said=$(link "$output" "$2" $files 2>&1) && failed= || failed=1
     ;;
   *) said=$(run "$(command_of "$objects.$2") -o $output" 2>&1) && failed= || failed=1 ;;

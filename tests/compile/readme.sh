@@ -14,7 +14,6 @@ setting() { sed -n "s/^$1 //p" "$BUILD/compile/flags"; }
 nvcc=$(setting nvcc_is) backend=$(setting backend)
 [ "$1" = programs ] || command -v "$nvcc" >/dev/null || { echo 'nvcc is not here' && exit 77; }
 [ "$1" != cmake ] || command -v cmake >/dev/null || { echo 'cmake is not here' && exit 77; }
-unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs this test
 rm -rf "$folder"
 mkdir -p "$folder"
 ln -s "$PWD" "$folder/gpukit"

@@ -4,15 +4,13 @@
 #
 #   given_names.sh build/fast/tour    the program that make run builds
 set -u
-build=${BUILD:-build} backend=cpu
+backend=cpu
 case $1 in */gpu/*) backend=gpu ;; esac
-make() { command make BUILD="$build" "$@"; }
-unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs this test
 temp=$(mktemp -d) || exit 1
 odd="a \"b\" \$(touch $temp/ran) \$\$ '; touch $temp/ran; '"
 name=$(printf '%s' "$odd $$" | tr / _) # of a file
 translated="given_names.$$ it's" # C++ cannot include a file with a double quote in its name
-made=$build/user/$(printf %s "${temp#/}" | tr / %) # what make cpu makes of files there begins with it
+made=${BUILD:-build}/user/$(printf %s "${temp#/}" | tr / %) # what make cpu makes of files there begins with it
 trap 'rm -rf "$temp" "$made"*' EXIT
 failed=0
 fail() {

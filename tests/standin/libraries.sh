@@ -2,11 +2,10 @@
 # Runs programs that use CUDA's libraries by make cpu: the parts that the stand-in has, with the same results, or one
 # line that names the package that is missing; and one line for what it has not got.
 set -u
-unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs this test
 temp=$(mktemp -d) || exit 1
 trap 'rm -rf "$temp"' EXIT
 failed=0
-cpu() { make -s BUILD="${BUILD:-build}" cpu FILE="$1" >"$temp/out" 2>&1; }
+cpu() { make -s cpu FILE="$1" >"$temp/out" 2>&1; }
 fail() {
   echo "$*:"
   sed 's/^/    /' "$temp/out" | head -n 20

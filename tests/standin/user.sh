@@ -9,14 +9,14 @@
 # source under the source's path, with % for a slash. The program runs in the folder of its first source, where its data
 # is.
 set -eu
-build=${BUILD:-build} here=$PWD asan=$1 traced=$2 runtime=$3
-folder=$build/user
+. tests/functions.sh
+here=$PWD asan=$1 traced=$2 runtime=$3
+folder=$BUILD/user
 shift 3
 fail() {
   printf '%s\n' "$*" >&2
   exit 1
 }
-setting() { sed -n "s/^$1 //p" "$folder/flags"; }
 
 folder_of() { case $1 in */*) printf '%s/' "${1%/*}" ;; *) printf './' ;; esac; }
 # What is made of a source begins with this.
@@ -35,7 +35,7 @@ compile() {
   *.c) eval "$plain $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *)
-    eval "\"$build/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
+    eval "\"$BUILD/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
     # Thrust binds references to null pointers.
     ! grep -q '^#include "cuda_cpu/thrust.h"' "$made.cpp" || arch="$arch -fno-sanitize=null"
     eval "$compile $arch $GIVEN_CXXFLAGS"' -idirafter "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
@@ -62,7 +62,7 @@ program() {
 
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'
 [ -z "$asan" ] || [ -z "$traced" ] || fail 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1'
-compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'"
+compile="$(setting compile) ${STD:+-std=$STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'"
 plain=$(setting plain) libraries=
 # Thrust of CUDA's toolkit, without the other headers there.
 for toolkit in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
@@ -82,7 +82,7 @@ if ! [ -f "$GIVEN_FILE" ]; then
 fi
 if [ "$is_list" ]; then program $GIVEN_FILE; else program "$GIVEN_FILE"; fi
 
-[ -z "$GIVEN_STATS" ] || export GPUKIT_CPU_STATS="$GIVEN_STATS"
+[ -z "${STATS-}" ] || export GPUKIT_CPU_STATS="$STATS"
 export GPUKIT_CPU_LEAKS="${GPUKIT_CPU_LEAKS-1}"
 case $output in /*) ;; *) output=$here/$output ;; esac
 cd "$place"

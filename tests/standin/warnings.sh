@@ -2,8 +2,6 @@
 # `make cpu` says of a program what nvcc says, and no more: nothing of parentheses, comments, the order of members or
 # comparisons of signed with unsigned, but a function without its return and a format that does not fit.
 set -u
-build=${BUILD:-build}
-unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs this test
 temp=$(mktemp -d) || exit 1
 trap 'rm -rf "$temp"' EXIT
 
@@ -53,8 +51,8 @@ END
 printf '#include <stdio.h>\nint f(int x) { if (x) return 1; }\nint main() { printf("%%d", 1.0); }\n' >"$temp/named.cu"
 
 failed=0
-make -s cpu BUILD="$build" FILE="$temp/named.cu" >"$temp/named" 2>&1
-make -s cpu BUILD="$build" FILE="$temp/silent.cu" >"$temp/out" 2>&1 || failed=1
+make -s cpu FILE="$temp/named.cu" >"$temp/named" 2>&1
+make -s cpu FILE="$temp/silent.cu" >"$temp/out" 2>&1 || failed=1
 [ ! -s "$temp/out" ] || failed=1
 grep -q 'Wreturn-type' "$temp/named" && grep -q 'Wformat' "$temp/named" || failed=1
 [ $failed = 0 ] || cat "$temp/out" "$temp/named"
