@@ -151,7 +151,7 @@ template <class T, class Input> static void check_scratch_bytes_for(const Input 
 template <class T> static void check_scratch_bytes() {
   const gk_array<T> x(2);
   for (size_t n = 100000; n < static_cast<size_t>(1) << 34; n = n * 5 / 4)
-    for (size_t multiple : {1, 2560}) {
+    for (const size_t multiple : {size_t{1}, size_t{2560}}) {
       check_scratch_bytes_for<T>(gk_computed<T>(converted<T>()), n / multiple * multiple);
       check_scratch_bytes_for<T>(x.data() + 1, n / multiple * multiple); /* which is refused before it is read */
     }
