@@ -7284,9 +7284,8 @@ template <class Element, class Out, class Func = gk__identity>
 struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   gk__operand_view<Element> a, b;
   size_t k;
-  const unsigned *strict; /* emulated fp32: device flag; if it is not 0, the kernel returns at once. Else NULL */
   explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
-      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0), strict(NULL) {}
+      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0) {}
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__BF16_PARTS 3
@@ -8092,7 +8091,6 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const g
   gk__mma_args<Out, Func> q(p);
   q.a = gk__mma_operand_of(p.a);
   q.b = gk__mma_operand_of(p.b);
-  q.c.condition.flag = p.strict;
   q.c.partitions = static_cast<unsigned>(plan.partitions);
   q.k = p.k;
   q.tiles_m = static_cast<unsigned>(tiles_m);
@@ -9133,7 +9131,7 @@ cudaError_t gk__wgmma_enqueue(gk__kernel<Params> kernel, Params &p, const gk__te
     p.raster_rows *= 2;
   p.alpha = x.alpha;
   p.beta = x.beta;
-  p.strict = x.strict;
+  p.strict = x.condition.flag;
   p.a_batched = a.stride_batch && x.batch > 1;
   p.b_batched = b.stride_batch && x.batch > 1;
   p.pairs_aligned =
@@ -10881,7 +10879,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, p.batch, work_a, &raw_a, &q.a);
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, p.batch, work_b, &raw_b, &q.b);
     q.k = p.k;
-    q.strict = fallback_flag;
+    q.condition.flag = fallback_flag;
     if (fallback_flag)
       GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
     if (plan.a.wanted || plan.b.wanted)
@@ -10890,9 +10888,10 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
                                       : gk__mma_run<Products>(q, mma_plan, *partials, stream));
     if (fallback_flag) {
-      p.condition.flag = fallback_flag;
-      p.condition.wanted = true;
-      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
+      gk__matmul_args<Item, Out, float, Func> strict = p;
+      strict.condition.flag = fallback_flag;
+      strict.condition.wanted = true;
+      GK_TRY(gk__enqueue_strict(strict, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
     }
     p.skip(p.batch);
   }

@@ -163,7 +163,7 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
   gk__view_operand(plan.b, call->b, k, 0, true, 1, work_a + (plan.a.wanted ? plan.a.matrix : 0), &raw_b, &args.b);
   args.c = call->c, args.ldc = n, args.stride_c = m * n;
   args.m = m, args.n = n, args.k = k, args.batch = 1, args.alpha = 1, args.beta = 0;
-  args.strict = NULL, args.max_blocks = 0;
+  args.max_blocks = 0;
   if (plan.a.wanted || plan.b.wanted)
     GK_CHECK(gk__prepare_operands<Making>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(k), outside, gpu.sms,
                                           false, bench.stream));

@@ -181,6 +181,44 @@ TEST(a_small_work_area_is_an_error_that_changes_nothing) {
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
 
+/* With room for one, two and all products of a batch. Products that share the room fall back to strict ones together. */
+TEST(a_batch_in_parts) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  problem p = problem_of(20, 30, 40, GK_PRECISION_EMULATED);
+  p.batch = 5;
+  const size_t size_c = p.m * p.n;
+  device_array<float> a(data_of<float>(NORMAL, 91, 5 * p.m, p.k)), b(data_of<float>(NORMAL, 92, 5 * p.k, p.n));
+  device_array<float> c(p.size_c());
+  for (gk_plan plan : plans) {
+    gk_matmul_opts o = p.opts(plan);
+    gk_matmul_path path;
+    a.set(data_of<float>(NORMAL, 91, 5 * p.m, p.k));
+    EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o, &path));
+    EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+    const std::vector<float> usual = c.get();
+    a.set(2 * p.m * p.k + 7, HUGE_VALF); /* in the third product */
+    EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+    const std::vector<float> strict = c.get();
+    EXPECT(!std::equal(usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(size_c), strict.begin()));
+    for (const size_t at_once : {size_t{1}, size_t{2}, size_t{5}}) {
+      gk_scratch scratch = gk_scratch();
+      EXPECT_OK(gk_scratch_create_work(&scratch, path.scratch_bytes, path.work_bytes * at_once, 0));
+      o.scratch = &scratch;
+      for (bool odd : {false, true}) {
+        a.set(2 * p.m * p.k + 7, odd ? HUGE_VALF : data_of<float>(NORMAL, 91, 5 * p.m, p.k)[2 * p.m * p.k + 7]);
+        std::vector<float> expected = usual;
+        for (size_t i = 0; odd && i < 5; i++)
+          if (i / at_once == 2 / at_once) std::copy_n(&strict[i * size_c], size_c, &expected[i * size_c]);
+        c.clear();
+        EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+        EXPECT_SAME(c.get(), expected, "%zu at once, plan %d, odd %d", at_once, static_cast<int>(plan), odd);
+      }
+      EXPECT_OK(gk_scratch_destroy(&scratch));
+    }
+  }
+}
+
 /* The strict kernel behind an emulated product is refused with it. */
 TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
   const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
