@@ -8031,8 +8031,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   const unsigned partition = blockIdx.x / launch_tiles;
   gk__work_tile work(p.first_tile + blockIdx.x % launch_tiles, p.tiles_m, p.tiles_n, 1);
   work.part = partition;
-  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm;
-  const size_t col0 = static_cast<size_t>(work.col_idx) * Config::bn;
+  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   const unsigned warp_id = threadIdx.x / 32;
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
@@ -8082,8 +8081,8 @@ template <int Products, class Element, class Config> size_t gk__mma_smem(int sta
 template <int Products, class Config, class Element, class Out, class Func>
 cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
                            const gk__partials &partials, cudaStream_t stream) {
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
-  const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n;
+  const size_t tiles_m = gk__tile_count(p.m, Config::bm), tiles_n = gk__tile_count(p.n, Config::bn);
+  const size_t tiles = tiles_m * tiles_n;
   const size_t max_grid = 0x7fffffff, smem = gk__mma_smem<Products, Element, Config>(plan.stages);
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
   if (tiles > max_grid / plan.partitions)
@@ -8187,9 +8186,8 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
   const size_t smem = gk__mma_smem<Products, Element, Config>(stages);
   const size_t fit = static_cast<size_t>(gpu.smem_limit) / smem,
                max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
-  const size_t all = gk__saturated_product(gk__saturated_product(gk_ceil_div(m, static_cast<size_t>(Config::bm)),
-                                                                 gk_ceil_div(n, static_cast<size_t>(Config::bn))),
-                                           batch);
+  const size_t all =
+      gk__saturated_product(gk__saturated_product(gk__tile_count(m, Config::bm), gk__tile_count(n, Config::bn)), batch);
   const gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
   gk__plan_mma_tile(plans, plan, cost, m, n, batch,
@@ -9967,9 +9965,9 @@ struct gk__plan_costs {
 };
 /* Fitted to 9,500 plans of 566 random shapes and to 194 products of the bench on an H200, half of them with Hopper's
  * kernels, by a random search for the choices that lose least. The costs of reducing partials, which all types share,
- * were kept. Over shapes that such a fit did not see the chosen plan takes 2.5 % longer than the best one that was
- * measured, and 3.7 % with Hopper's kernels; one split of k for both accounts for 0.6 % of that. `make bench-refit` fits
- * to half of the plans in files of the bench, by a pattern search, and prints what its choices lose over either half. */
+ * were kept. Over shapes that such a fit did not see the chosen plan takes 2.5 % longer than the best measured one, and
+ * 3.7 % with Hopper's kernels; one split of k for both accounts for 0.6 % of that. `make bench-refit` fits to half of
+ * the plans in files of the bench, by a pattern search, and prints what its choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{111, 206}, 118, 16343, 1264},
                                        {{156, 243}, 151, 8442, 989},

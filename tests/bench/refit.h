@@ -169,12 +169,12 @@ struct refit_losses {
   double mean, percentile_95, worst;
   std::string worst_at;
 };
-template <class F32, class F64> refit_losses refit_losses_of(const std::vector<refit_shape> &shapes) {
+inline refit_losses refit_losses_of(const std::vector<refit_shape> &shapes) {
   refit_losses result = {shapes.size(), 0, 0, 0, 0, ""};
   std::vector<double> losses;
   for (const refit_shape &one : shapes) {
     const plan_shape &shape = one.times.shape;
-    const plan_time chosen = shape.type == "f64" ? plan_chosen<F64>(shape, one.sms) : plan_chosen<F32>(shape, one.sms);
+    const plan_time chosen = refit_chosen(one);
     const auto found = std::find(one.times.plans.begin(), one.times.plans.end(), chosen);
     if (found == one.times.plans.end()) {
       result.not_measured++;
@@ -197,7 +197,7 @@ template <class F32, class F64> refit_losses refit_losses_of(const std::vector<r
 inline refit_losses refit_losses_by(const refit_table &table, const std::vector<refit_shape> &shapes) {
   const refit_table before = refit_in_use();
   refit_in_use() = table;
-  const refit_losses losses = refit_losses_of<refit_float, refit_double>(shapes);
+  const refit_losses losses = refit_losses_of(shapes);
   refit_in_use() = before;
   return losses;
 }

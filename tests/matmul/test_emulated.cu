@@ -181,7 +181,7 @@ TEST(a_small_work_area_is_an_error_that_changes_nothing) {
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
 
-/* With room for one, two and all products of a batch. Products that share the room fall back to strict ones together. */
+/* With room for one, two and all products of a batch. Products that share the room fall back to strict ones alike. */
 TEST(a_batch_in_parts) {
   const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
   if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
