@@ -5380,6 +5380,7 @@ struct gk__identity {
 /* Stores accumulators to an m x n matrix: dest = f(alpha acc + beta dest). Rows and columns of the functor are those of
  * C, of which the matrix may be a part that begins at first_row and first_col. */
 template <class Out, class Acc, class Func> struct gk__epilogue {
+  typedef Out out_type;
   Out *dest;
   size_t m, n, leading_dim, first_row, first_col;
   Acc alpha, beta;
@@ -6075,8 +6076,13 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
   static const int pitch = Cols + 8; /* floats; padded, so that storing accumulators has no bank conflicts */
   static const int bytes = Rows * pitch * 4;
   typedef gk__vector<float, 4> vector;
+  /* A vector of a row of the tile, where the matrix is aligned. */
+  template <class Vector>
+  static GK__D Vector read_vector(std::true_type, const Vector *row_data, unsigned vector_idx, unsigned) {
+    return row_data[vector_idx];
+  }
   /* Four neighbours of a row of the tile, of which the last is `offset` before the last of its vector. */
-  static GK__D vector shifted_vector(const vector *row_data, unsigned vector_idx, unsigned offset) {
+  static GK__D vector read_vector(std::false_type, const vector *row_data, unsigned vector_idx, unsigned offset) {
     const vector before = row_data[vector_idx > 0 ? vector_idx - 1 : 0], x = row_data[vector_idx];
     const float both[7] = {before.value[1], before.value[2], before.value[3], x.value[0],
                            x.value[1],      x.value[2],      x.value[3]};
@@ -6093,33 +6099,35 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
     const unsigned leading_dim = epilogue.leading_dim % 4;
     return (epilogue.template vector_offset<4>() + row_idx * leading_dim) % 4;
   }
-  /* Stores the vectors of the matrix that are in the tile, with adjacent threads on adjacent ones. If the matrix is not
-   * Aligned, they are not the vectors of the tile, and four elements of each row are in none, some at its begin and the
-   * others at its end: store_ends stores these. The epilogue's matrix begins at the tile. */
-  template <bool Aligned, class Epilogue>
+  /* Stores the vectors of Width elements of the matrix that are in the tile, with adjacent threads on adjacent ones. If
+   * the matrix is not Aligned, they are not the vectors of the tile, and four elements of each row are in none, some at
+   * its begin and the others at its end: store_ends stores these. The epilogue's matrix begins at the tile. */
+  template <int Width, bool Aligned, class Epilogue>
   static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue) {
-    const unsigned row_vectors = Cols / 4, row_step = Threads / row_vectors,
-                   batch = 4; /* vectors that are loaded before the first one is stored */
+    typedef gk__vector<float, Width> row_vector;
+    const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors,
+                   batch = 16 / Width; /* vectors that are loaded before the first one is stored */
     static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
                   "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
     const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
     const unsigned first_row = threadIdx.x / row_vectors, vector_idx = threadIdx.x % row_vectors;
-    const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * 4 - offset;
+    const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * Width - offset;
     if ((!Aligned && vector_idx == 0) || col_idx >= col_count) return;
     GK__UNROLL_BY(1)
     for (unsigned row0 = first_row; row0 < row_count; row0 += row_step * batch) {
-      vector x[batch];
+      row_vector x[batch];
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
-        const vector *const row_data = reinterpret_cast<const vector *>(c_tile + (row0 + j * row_step) * pitch);
-        x[j] = Aligned ? row_data[vector_idx] : shifted_vector(row_data, vector_idx, offset);
+        const float *const row_data = c_tile + (row0 + j * row_step) * pitch;
+        x[j] = read_vector(std::integral_constant<bool, Aligned>(), reinterpret_cast<const row_vector *>(row_data),
+                           vector_idx, offset);
       }
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
         const unsigned row_idx = row0 + j * row_step;
         if (row_idx >= row_count) break;
-        if (col_idx + 4 <= col_count)
+        if (col_idx + Width <= col_count)
           epilogue.store_vector(row_idx, col_idx, x[j].value);
         else
           epilogue.store(row_idx, col_idx, x[j].value);
@@ -6137,10 +6145,11 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
   template <class Epilogue>
   static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     const Epilogue of_tile = epilogue.from(row0, col0);
-    if (epilogue.template takes_vectors<4>()) {
-      store_vectors<true>(c_tile, of_tile);
+    const int width = 16 / sizeof(typename Epilogue::out_type);
+    if (epilogue.template takes_vectors<width>()) {
+      store_vectors<width, true>(c_tile, of_tile);
     } else {
-      store_vectors<false>(c_tile, of_tile);
+      store_vectors<4, false>(c_tile, of_tile);
       store_ends(c_tile, of_tile);
     }
   }
@@ -7395,15 +7404,21 @@ GK__HD unsigned gk__round_to_tf32(unsigned bits) {
   if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
-/* The same for an operand of mma.sync, which ignores the low 13 bits. */
-GK__D unsigned gk__round_mma_operand(unsigned bits) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  return gk__ptx_cvt_rn_tf32_f32(__uint_as_float(bits));
+/* The same for two operands of mma.sync that are in one row of A, or in one column of B. mma.sync ignores the low 13
+ * bits. Before sm_90 ties are rounded away from zero, and a number beside a NaN is not rounded: both are multiplied for
+ * the same elements of C, which become NaN. */
+GK__D void gk__round_mma_operands(unsigned &bits0, unsigned &bits1) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  const float x0 = __uint_as_float(bits0), x1 = __uint_as_float(bits1);
+  if (x0 != x0 || x1 != x1) return;
+  bits0 += 0x1000u;
+  bits1 += 0x1000u;
 #elif defined(__CUDA_ARCH__)
-  const float x = __uint_as_float(bits);
-  return x != x ? bits : bits + 0xfffu + (bits >> 13 & 1);
+  bits0 = gk__ptx_cvt_rn_tf32_f32(__uint_as_float(bits0));
+  bits1 = gk__ptx_cvt_rn_tf32_f32(__uint_as_float(bits1));
 #else
-  return gk__round_to_tf32(bits);
+  bits0 = gk__round_to_tf32(bits0);
+  bits1 = gk__round_to_tf32(bits1);
 #endif
 }
 /* Rounds to the nearest bfloat16, ties to even; the result is the upper half of the word. Not for infinity or NaN. */
@@ -7768,23 +7783,29 @@ template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsign
  * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
 GK__D unsigned char *gk__align_ring(unsigned char *shared) {
+#ifdef __CUDA_ARCH__
+  const unsigned address = gk__shared_address(shared);
+#else
   const uintptr_t address = reinterpret_cast<uintptr_t>(shared);
+#endif
   return shared + (GK__RING_ALIGNMENT - address % GK__RING_ALIGNMENT) % GK__RING_ALIGNMENT;
 }
 
-/* Loads the tiles of one operand into the ring, stage by stage. Parts: 3 for emulated fp32. Each stage can be loaded in
- * several groups of copies, which the caller issues between MMA instructions. */
+/* Loads the tiles of one operand into the ring, stage by stage. Parts: 3 for emulated fp32. If k is not a multiple of a
+ * stage, the first stage has the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows
+ * beyond the matrix are not loaded: the accumulators that they contribute to are not stored. */
 template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Order> struct gk__mma_loader {
   static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per part and stage */
-  static const int stage_depth = Bytes / ElementBytes;              /* of k */
+  static const unsigned stage_depth = Bytes / ElementBytes, word_items = 16 / ElementBytes;
   static_assert(words_per_thread * Threads * 16 == Outer * Bytes, "every thread copies the same number of words");
   const unsigned char *from;                      /* this thread's first word in the next stage */
   size_t word_stride, stride_part, stage_advance; /* bytes from one of its words, parts and stages to the next */
-  size_t k_left;                                  /* k from its first word to the end, 0 beyond */
-  unsigned rows_left, bytes; /* K-major: rows from its first to the end. MN-major: valid bytes of each of its words */
+  size_t rest_distance;                           /* bytes from the first k of the partition to the rest */
+  unsigned first_k, rest;                         /* k of its first word in a stage; k in the first stage */
+  unsigned row_count, bytes; /* rows of its words to load, counted from its first; valid bytes of each word */
   unsigned dest, row_step;   /* offset of its first word in a stage; rows from one of its words to the next */
   bool k_major;
-  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t row_count, size_t k_begin,
+  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t outer0, size_t outer_count, size_t k_begin,
                        size_t k_end) {
     k_major = Order == GK__ANY_MAJOR ? p.k_major != 0 : Order == GK__K_MAJOR;
     stride_part = p.stride_part;
@@ -7795,43 +7816,74 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
     stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * p.leading_dim;
     dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx)
                    : gk__mn_major_offset<Outer, ElementBytes>(row_idx, word_idx);
-    const size_t outer_idx = k_major ? row0 + row_idx : row0 + word_idx * (16 / ElementBytes);
-    const size_t k0 = k_begin + (k_major ? word_idx * (16 / ElementBytes) : row_idx);
-    const size_t outer_left = outer_idx < row_count ? row_count - outer_idx : 0;
-    k_left = k0 < k_end ? k_end - k0 : 0;
-    rows_left = outer_left < Outer ? static_cast<unsigned>(outer_left) : Outer;
-    bytes = outer_left < 16 / ElementBytes ? static_cast<unsigned>(outer_left) * ElementBytes : 16;
-    from = p.data + batch * p.stride_batch + (k_major ? outer_idx : k0) * p.leading_dim +
-           (k_major ? k0 : outer_idx) * ElementBytes;
+    const size_t whole_stages = k_end > k_begin ? (k_end - k_begin - 1) / stage_depth : 0;
+    rest = static_cast<unsigned>(k_end - k_begin - whole_stages * stage_depth);
+    rest_distance = whole_stages * stage_advance;
+    first_k = k_major ? word_idx * word_items : row_idx;
+    const size_t tile_left = outer_count - outer0, k0 = k_begin + first_k;
+    const unsigned tile_outer = tile_left < Outer ? static_cast<unsigned>(tile_left) : Outer;
+    const unsigned outer_idx = k_major ? row_idx : word_idx * word_items; /* in the tile */
+    const unsigned outer_left = outer_idx < tile_outer ? tile_outer - outer_idx : 0;
+    row_count = k_major ? outer_left : outer_left ? stage_depth : 0;
+    bytes = !k_major && outer_left < word_items ? outer_left * ElementBytes : 16;
+    const size_t outer = outer0 + outer_idx;
+    from = p.data + batch * p.stride_batch + (k_major ? outer : k0) * p.leading_dim +
+           (k_major ? k0 : outer) * ElementBytes;
   }
-  /* Copies group `group_idx` of `group_count` of the next stage; zeros beyond the end of k. There are no branches, so
-   * that the compiler can schedule the copies between MMA instructions. */
-  GK__D void load(unsigned char *stage, int group_idx, int group_count) const {
-    const unsigned k_valid = k_left < static_cast<size_t>(stage_depth) ? static_cast<unsigned>(k_left) : stage_depth;
-    const unsigned row_count = k_major ? rows_left : k_valid;
-    unsigned valid = bytes;
-    if (k_major) valid = k_valid < 16 / ElementBytes ? k_valid * ElementBytes : 16;
+  /* Copies group `group_idx` of `group_count` of the next stage, or nothing if there is none. There are no branches, so
+   * that the compiler can schedule the copies between MMA instructions. A word may have elements beyond the end of its
+   * row: they are in the array, as the array's last rows are in the first stage. */
+  GK__D void load(unsigned char *stage, bool exists, int group_idx, int group_count) const {
+    const unsigned count = exists ? row_count : 0;
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
       const unsigned char *word = from + static_cast<size_t>(part) * stride_part;
       GK__UNROLL
       for (int i = 0; i < words_per_thread; i++) {
-        if (i % group_count == group_idx)
-          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word,
-                            static_cast<unsigned>(i) * row_step < row_count ? valid : 0);
+        if (i % group_count == group_idx && static_cast<unsigned>(i) * row_step < count)
+          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word, 16);
         word += word_stride;
       }
     }
   }
-  GK__D void load(unsigned char *stage) {
-    load(stage, 0, 1);
+  GK__D void load(unsigned char *stage, bool exists) {
+    load(stage, exists, 0, 1);
     advance();
   }
-  GK__D void advance() {
-    k_left = k_left > static_cast<size_t>(stage_depth) ? k_left - static_cast<size_t>(stage_depth) : 0;
-    from += stage_advance;
+  GK__D void advance() { from += stage_advance; }
+  /* Loads the first stage: the rest of k, and zeros. */
+  GK__D void load_first(unsigned char *stage) const {
+    const unsigned k_left = first_k < rest ? rest - first_k : 0;
+    const unsigned valid = k_major && k_left < word_items ? k_left * ElementBytes : bytes;
+    for (int part = 0; part < Parts; part++) {
+      const unsigned char *word = from + rest_distance + static_cast<size_t>(part) * stride_part;
+      GK__UNROLL_BY(4) /* code that runs once: a larger factor costs compile time */
+      for (int i = 0; i < words_per_thread; i++) {
+        const unsigned row_idx = static_cast<unsigned>(i) * row_step;
+        if (row_idx < row_count)
+          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word,
+                            k_major || row_idx < k_left ? valid : 0);
+        word += word_stride;
+      }
+    }
   }
 };
+/* Loads the stages that are in flight before the main loop begins. */
+template <class Config, class LoaderA, class LoaderB>
+GK__D void gk__load_first_stages(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stages, int a_bytes,
+                                 int stage_bytes) {
+  a.load_first(ring);
+  b.load_first(ring + a_bytes);
+  gk__copy_commit();
+  GK__UNROLL
+  for (int s = 1; s < Config::stages - 1; s++) {
+    unsigned char *const stage_data = ring + s * stage_bytes;
+    const bool exists = static_cast<unsigned>(s) < stages;
+    a.load(stage_data, exists);
+    b.load(stage_data + a_bytes, exists);
+    gk__copy_commit();
+  }
+}
 
 /* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. Floats are rounded to tf32. */
 template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
@@ -7860,9 +7912,10 @@ template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Orde
                               shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * row_bytes);
       else
         read_floats(dest[i], shared_tile + k_step * 8 * row_bytes, i);
-      GK__UNROLL
-      for (int j = 0; j < 4; j++)
-        if (element_bytes == 4) dest[i][j] = gk__round_mma_operand(dest[i][j]);
+      if (element_bytes == 4) {
+        gk__round_mma_operands(dest[i][0], dest[i][IsA ? 2 : 1]);
+        gk__round_mma_operands(dest[i][IsA ? 1 : 2], dest[i][3]);
+      }
     }
   }
   /* Fragment i of a k step of floats that are MN-major: ldmatrix cannot transpose them. */
@@ -7903,14 +7956,15 @@ template <class Config> struct gk__mma_accumulators {
   }
   /* Stores them to a tile in shared memory. row_idx, col_idx: the first row and column of this warp in the tile. */
   GK__D void store_shared(float *c_tile, int pitch, unsigned row_idx, unsigned col_idx) const {
+    typedef gk__vector<float, 2> pair;
     const unsigned lane_id = gk_lane();
     float *const dest = c_tile + (row_idx + lane_id / 4) * static_cast<unsigned>(pitch) + col_idx + lane_id % 4 * 2;
     GK__UNROLL
     for (int i = 0; i < m * 2; i++) {
       GK__UNROLL
       for (int j = 0; j < n; j++) {
-        GK__UNROLL
-        for (int e = 0; e < 2; e++) dest[i * 8 * pitch + j * 8 + e] = value[i / 2][j][i % 2 * 2 + e];
+        const float *const values = value[i / 2][j] + i % 2 * 2;
+        *reinterpret_cast<pair *>(dest + i * 8 * pitch + j * 8) = {{values[0], values[1]}};
       }
     }
   }
@@ -7923,21 +7977,17 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
   static const int parts = GK__BF16_PARTS, index_sums = 3;
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
-                             const ReaderB &reader_b, unsigned char *ring, size_t stages) {
+                             const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
     const int stage_bytes = parts * (Config::a_bytes + Config::b_bytes);
-    GK__UNROLL
-    for (int s = 0; s < Config::stages - 1; s++) {
-      a.load(ring + s * stage_bytes);
-      b.load(ring + s * stage_bytes + parts * Config::a_bytes);
-      gk__copy_commit();
-    }
+    gk__load_first_stages<Config>(a, b, ring, stages_left, parts * Config::a_bytes, stage_bytes);
     int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
-    for (size_t stage = 0; stage < stages; stage++) {
+    for (; stages_left > 0; stages_left--) {
       gk__copy_wait<Config::stages - 2>();
       __syncthreads();
-      a.load(ring + load_idx * stage_bytes);
-      b.load(ring + load_idx * stage_bytes + parts * Config::a_bytes);
+      const bool loads = stages_left >= static_cast<unsigned>(Config::stages);
+      a.load(ring + load_idx * stage_bytes, loads);
+      b.load(ring + load_idx * stage_bytes + parts * Config::a_bytes, loads);
       gk__copy_commit();
       const unsigned char *const stage_a = ring + read_idx * stage_bytes, *const stage_b =
                                                                               stage_a + parts * Config::a_bytes;
@@ -7971,23 +8021,19 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   static const int parts = 1;
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
-                             const ReaderB &reader_b, unsigned char *ring, size_t stages) {
+                             const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
     const int stage_bytes = Config::a_bytes + Config::b_bytes;
     unsigned a_fragment[2][Config::wm / 16][4], b_fragment[2][Config::wn / 16][4];
-    GK__UNROLL
-    for (int s = 0; s < Config::stages - 1; s++) {
-      a.load(ring + s * stage_bytes);
-      b.load(ring + s * stage_bytes + Config::a_bytes);
-      gk__copy_commit();
-    }
+    gk__load_first_stages<Config>(a, b, ring, stages_left, Config::a_bytes, stage_bytes);
     gk__copy_wait<Config::stages - 2>();
     __syncthreads();
     reader_a.read(a_fragment[0], ring, 0);
     reader_b.read(b_fragment[0], ring + Config::a_bytes, 0);
     int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
-    for (size_t stage = 0; stage < stages; stage++) {
+    for (; stages_left > 0; stages_left--) {
       const int next_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
+      const bool loads = stages_left >= static_cast<unsigned>(Config::stages);
       GK__UNROLL
       for (int k_step = 0; k_step < Config::k_steps; k_step++) {
         if (k_step == Config::k_steps - 1) {
@@ -7999,8 +8045,8 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
         reader_a.read(a_fragment[(k_step + 1) % 2], stage_data, (k_step + 1) % Config::k_steps);
         reader_b.read(b_fragment[(k_step + 1) % 2], stage_data + Config::a_bytes, (k_step + 1) % Config::k_steps);
         if (k_step < Config::load_groups) {
-          a.load(ring + load_idx * stage_bytes, k_step, Config::load_groups);
-          b.load(ring + load_idx * stage_bytes + Config::a_bytes, k_step, Config::load_groups);
+          a.load(ring + load_idx * stage_bytes, loads, k_step, Config::load_groups);
+          b.load(ring + load_idx * stage_bytes + Config::a_bytes, loads, k_step, Config::load_groups);
         }
         if (k_step == Config::load_groups - 1) {
           a.advance();
@@ -8016,7 +8062,7 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   }
 };
 
-/* One tile and one partition of k. The grid has one block for each of them. */
+/* One tile and one partition of k. The grid has tiles along x and partitions along y. */
 template <int Products, class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Out, Func> p) {
   typedef gk__mma_loop<Products, Element, Config> loop;
@@ -8027,9 +8073,8 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   unsigned char *const ring = gk__align_ring(dynamic_shared);
   gk__wait_for_earlier_work();
   if (!p.c.condition.holds()) return;
-  const unsigned partitions = p.c.partials ? p.c.partitions : 1, launch_tiles = gridDim.x / partitions;
-  const unsigned partition = blockIdx.x / launch_tiles;
-  gk__work_tile work(p.first_tile + blockIdx.x % launch_tiles, p.tiles_m, p.tiles_n, 1);
+  const unsigned partition = blockIdx.y;
+  gk__work_tile work(p.first_tile + blockIdx.x, p.tiles_m, p.tiles_n, 1);
   work.part = partition;
   const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   const unsigned warp_id = threadIdx.x / 32;
@@ -8048,7 +8093,8 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
         row_idx, p.a.k_major);
     const gk__mma_fragment_reader<Element, Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(
         col_idx, p.b.k_major);
-    loop::multiply(acc, a, b, reader_a, reader_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
+    const size_t stages = gk_ceil_div(k_end - k_begin, stage_depth);
+    loop::multiply(acc, a, b, reader_a, reader_b, ring, static_cast<unsigned>(stages));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
   __syncthreads();
@@ -8085,7 +8131,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const g
   const size_t tiles = tiles_m * tiles_n;
   const size_t max_grid = 0x7fffffff, smem = gk__mma_smem<Products, Element, Config>(plan.stages);
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
-  if (tiles > max_grid / plan.partitions)
+  if (tiles > max_grid)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
   gk__mma_args<Out, Func> q(p);
   q.a = gk__mma_operand_of(p.a);
@@ -8096,7 +8142,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const g
   q.tiles_n = static_cast<unsigned>(tiles_n);
   q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
   const size_t product_bytes = q.c.partial_bytes();
-  size_t max_products = max_grid / plan.partitions / tiles;
+  size_t max_products = max_grid / tiles;
   if (product_bytes) {
     const size_t fit = partials.bytes / product_bytes;
     if (fit == 0) /* a plan that was not measured must not write past the partials */
@@ -8115,7 +8161,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const g
       const size_t left = all_tiles - launch_begin, launch_tiles = left < tiles_per_launch ? left : tiles_per_launch;
       q.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
-                               static_cast<unsigned>(launch_tiles * plan.partitions),
+                               dim3(static_cast<unsigned>(launch_tiles), static_cast<unsigned>(plan.partitions)),
                                static_cast<unsigned>(Config::thread_count), smem, stream, q));
     }
     if (product_bytes) GK_TRY(gk__reduce_partials(q.c, partials));
