@@ -20,10 +20,10 @@ inline refit_mma_table refit_mma_header(const std::string &type) {
   return {gk__measured_reduce_costs(), {mma_costs(type), mma_costs(type) + MMA_TILE_COUNT}};
 }
 /* What is fitted of a tile. The blocks of an SM are a fact, and stay. */
-enum { REFIT_MMA_NUMBERS = 3 };
+enum { REFIT_MMA_NUMBERS = 4 };
 inline double *refit_mma_number(refit_mma_table *table, size_t i) {
   gk__mma_cost &cost = table->tiles[i / REFIT_MMA_NUMBERS];
-  double *const numbers[] = {&cost.stage, &cost.stage_rate, &cost.start};
+  double *const numbers[] = {&cost.stage, &cost.stage_rate, &cost.start, &cost.split};
   return numbers[i % REFIT_MMA_NUMBERS];
 }
 
@@ -184,8 +184,8 @@ inline std::string refit_mma_initialiser(const refit_mma_table &table) {
   for (size_t i = 0; i < table.tiles.size(); i++) {
     const gk__mma_cost &cost = table.tiles[i];
     char row[120];
-    snprintf(row, sizeof(row), "%s{%.3f, %.3f, %.3f, %u}", i ? ", " : "", cost.stage, cost.stage_rate, cost.start,
-             cost.blocks);
+    snprintf(row, sizeof(row), "%s{%.3f, %.3f, %.3f, %.3f, %u}", i ? ", " : "", cost.stage, cost.stage_rate, cost.start,
+             cost.split, cost.blocks);
     text += row;
   }
   return text + "};\n";

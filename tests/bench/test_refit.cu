@@ -111,7 +111,8 @@ TEST(all_costs_of_mma_sync_are_fitted) {
   for (size_t i = 0; i < table.tiles.size() * REFIT_MMA_NUMBERS; i++) *refit_mma_number(&table, i) += 1;
   for (size_t i = 0; i < table.tiles.size(); i++) {
     const gk__mma_cost &is = table.tiles[i], &was = header.tiles[i];
-    EXPECT(is.stage == was.stage + 1 && is.stage_rate == was.stage_rate + 1 && is.start == was.start + 1);
+    EXPECT(is.stage == was.stage + 1 && is.stage_rate == was.stage_rate + 1 && is.start == was.start + 1 &&
+           is.split == was.split + 1);
     EXPECT_EQ(is.blocks, was.blocks);
   }
 }
