@@ -208,7 +208,7 @@ TEST(planner_keeps_to_what_tma_can_address) {
 
 TEST(planner_copies_what_is_not_aligned) {
   const hook_tensor_gpu gpu = {132, 80, false};
-  hook_product p = product_of(HOOK_ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  hook_product p = product_of(HOOK_ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_MMA);
   const auto copies = [&] {
     const hook_product_plan plan = hook_plan_product(p, gpu);
     EXPECT_EQ(plan.work_bytes(1) > 0, plan.a.wanted || plan.b.wanted);
@@ -235,6 +235,24 @@ TEST(planner_copies_what_is_not_aligned) {
   p.precision = GK_PRECISION_EMULATED;
   EXPECT(!hook_plan_product(p, gpu).b.transposed);
   EXPECT_EQ(hook_plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
+}
+
+/* Small products, which take less time than a copy: the strict kernels take any alignment. */
+TEST(planner_copies_nothing_for_small_products) {
+  const auto tensor = [](hook_item item, size_t edge, size_t batch, size_t shift, bool wgmma) {
+    const gk_precision precision = item == HOOK_ITEM_F32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
+    hook_product p = product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO);
+    p.b.address += shift;
+    p.batch = batch, p.a.stride = p.b.stride = edge * edge;
+    return hook_plan_product(p, {132, 90, wgmma}).tensor();
+  };
+  for (hook_item item : {HOOK_ITEM_F16, HOOK_ITEM_BF16, HOOK_ITEM_F32}) {
+    EXPECT(tensor(item, 128, 1, 0, false) && tensor(item, 128, 1, 0, true)); /* no copies */
+    EXPECT(!tensor(item, 128, 1, 4, false) && !tensor(item, 128, 1, 4, true));
+    EXPECT(!tensor(item, 352, 1, 4, false) && tensor(item, 352, 1, 4, true));
+    EXPECT(tensor(item, 400, 1, 4, false));
+    EXPECT(tensor(item, 128, 30, 4, false) && tensor(item, 128, 30, 4, true));
+  }
 }
 
 /* tf32 on Hopper: nothing, but what is not aligned, and one operand where neither runs along k: the smaller. */
