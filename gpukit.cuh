@@ -7398,21 +7398,30 @@ template <int Count, class Item> struct gk__unaligned_vector {
   }
 };
 
-/* Rounds to the nearest tf32, ties to even, as TMA does. */
+/* What rounds a float to the nearest tf32 if it is added before the low 13 bits are cut off. Ties go to even, as TMA
+ * rounds; before sm_90, where that would take more instructions for each operand of mma.sync, away from zero. */
+GK__HD unsigned gk__tf32_rounding(unsigned bits) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  (void)bits;
+  return 0x1000u;
+#else
+  return 0xfffu + (bits >> 13 & 1);
+#endif
+}
 GK__HD unsigned gk__round_to_tf32(unsigned bits) {
   const unsigned magnitude = bits & 0x7fffffffu;
   if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
-  return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
+  return (bits + gk__tf32_rounding(bits)) & 0xffffe000u;
 }
 /* The same for two operands of mma.sync that are in one row of A, or in one column of B. mma.sync ignores the low 13
- * bits. Before sm_90 ties are rounded away from zero, and a number beside a NaN is not rounded: both are multiplied for
- * the same elements of C, which become NaN. */
+ * bits. Before sm_90 a number beside a NaN is not rounded: both are multiplied for the same elements of C, which become
+ * NaN. */
 GK__D void gk__round_mma_operands(unsigned &bits0, unsigned &bits1) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   const float x0 = __uint_as_float(bits0), x1 = __uint_as_float(bits1);
   if (x0 != x0 || x1 != x1) return;
-  bits0 += 0x1000u;
-  bits1 += 0x1000u;
+  bits0 += gk__tf32_rounding(bits0);
+  bits1 += gk__tf32_rounding(bits1);
 #elif defined(__CUDA_ARCH__)
   bits0 = gk__ptx_cvt_rn_tf32_f32(__uint_as_float(bits0));
   bits1 = gk__ptx_cvt_rn_tf32_f32(__uint_as_float(bits1));

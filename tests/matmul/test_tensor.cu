@@ -84,6 +84,27 @@ TEST(rounding_to_tf32) {
   EXPECT_EQ(hook_round_to_tf32(0x80000fffu), 0x80000000u); /* denormals too */
 }
 
+/* In device code. Before sm_90 ties go away from zero. */
+__global__ void round_on_device(unsigned *bits, size_t n) {
+  GK_FOR_1D(i, n) bits[i] = hook_round_to_tf32(bits[i]);
+}
+static std::vector<unsigned> rounded_on_device(const std::vector<unsigned> &bits) {
+  device_array<unsigned> on_gpu(bits);
+  GK_LAUNCH(round_on_device, 1, 128, 0, 0, on_gpu.ptr, bits.size());
+  return on_gpu.get();
+}
+TEST(rounding_to_tf32_on_the_device) {
+  std::vector<unsigned> bits;
+  for (size_t i = 0; i < 4096; i++)
+    bits.push_back(static_cast<unsigned>(mix(79, i)) & (i % 2 ? ~0u : ~0xfffu)); /* many ties */
+  const std::vector<unsigned> got = rounded_on_device(bits);
+  for (size_t i = 0; i < bits.size(); i++) {
+    const bool tie = (bits[i] & 0x1fffu) == 0x1000u && (bits[i] & 0x7fffffffu) < 0x7f800000u;
+    const unsigned even = hook_round_to_tf32(bits[i]);
+    EXPECT(got[i] == even || (tie && got[i] == bits[i] + 0x1000u));
+  }
+}
+
 /* The pass before the product and the copy engine round alike: in either operand, stored in either order, in rows that
  * are aligned or not. Each row of A (each column of B) has one value, which meets ones. */
 static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
@@ -104,9 +125,10 @@ static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
   const gk_matmul_opts o = p.opts(plan);
   EXPECT_OK(gk_matmul_ex(on_a.ptr, on_b.ptr, c.ptr, p.m, p.n, p.k, &o));
   const std::vector<float> got = c.get();
+  const std::vector<unsigned> rounded = rounded_on_device(bits);
   for (size_t i = 0; i < values; i++)
     for (size_t j = 0; j < others; j++) {
-      const float x = got[in_b ? p.at_c(0, j, i) : p.at_c(0, i, j)], wanted = from_bits(hook_round_to_tf32(bits[i]));
+      const float x = got[in_b ? p.at_c(0, j, i) : p.at_c(0, i, j)], wanted = from_bits(rounded[i]);
       if (wanted != wanted ? x == x : x != wanted)
         test_fail(
             __FILE__, __LINE__,
