@@ -12,18 +12,21 @@ struct mma_stages {
 };
 
 /* Each tile of mma.sync's kernels with k in some partitions, and room for the partials of one product of the batch or
- * all. Integers, so that sums are exact in any order. */
-template <class Config, class E, class O>
+ * all. Integers, so that sums are exact in any order. Elements of six products have three parts, of which those are
+ * multiplied whose indices add up to two at most. */
+template <int Products, class Config, class E, class O>
 static void check_mma_tile(int config, int trans, size_t stage_count, std::initializer_list<size_t> partition_counts) {
   const size_t m = Config::bm + 8, n = 72, k = stage_count * Config::bytes / sizeof(E) - 8, batch = 2;
+  const size_t parts = Products == 6 ? 3 : 1, part_a = batch * m * k, part_b = batch * n * k;
   const size_t odd_n = n - 1, ldc = odd_n + (trans ? 2 : 0); /* C may begin its rows anywhere */
   hook_tensor_args<E, O> p = hook_tensor_args<E, O>();
-  std::vector<E> a(batch * m * k), b(batch * n * k);
+  std::vector<E> a(parts * part_a), b(parts * part_b);
   p.a.k_major = !(trans & 1), p.b.k_major = trans >> 1;
   for (size_t i = 0; i < a.size(); i++) a[i] = make<E>(uniform(64, i, -3, 3));
   for (size_t i = 0; i < b.size(); i++) b[i] = make<E>(uniform(65, i, -3, 3));
   device_array<E> device_a(a), device_b(b);
   p.a.data = device_a.ptr, p.a.leading_dim = p.a.k_major ? k : m, p.a.stride_batch = m * k;
+  p.a.stride_part = part_a, p.b.stride_part = part_b;
   p.b.data = device_b.ptr, p.b.leading_dim = p.b.k_major ? k : n, p.b.stride_batch = n * k;
   p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = odd_n, p.k = k, p.batch = batch, p.alpha = 2;
   p.beta = trans ? 3.0f : 0;
@@ -34,9 +37,13 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
     for (size_t i = 0; i < m; i++)
       for (size_t j = 0; j < odd_n; j++) {
         float sum = 0;
-        for (size_t l = 0; l < k; l++)
-          sum += static_cast<float>(plain(a[q * m * k + (p.a.k_major ? i * k + l : l * m + i)])) *
-                 static_cast<float>(plain(b[q * n * k + (p.b.k_major ? j * k + l : l * n + j)]));
+        for (size_t pair = 0; pair < parts * parts; pair++) {
+          const size_t i_a = pair / parts, i_b = pair % parts;
+          if (i_a + i_b >= parts) continue;
+          for (size_t l = 0; l < k; l++)
+            sum += static_cast<float>(plain(a[i_a * part_a + q * m * k + (p.a.k_major ? i * k + l : l * m + i)])) *
+                   static_cast<float>(plain(b[i_b * part_b + q * n * k + (p.b.k_major ? j * k + l : l * n + j)]));
+        }
         O &to = expected[(q * m + i) * ldc + j];
         to = make<O>(static_cast<double>(2 * sum + p.beta * static_cast<float>(plain(to))));
       }
@@ -47,7 +54,8 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   hook_matmul_gpu gpu;
   mma_stages stages_of = {{0, 0}};
   EXPECT_OK(hook_find_matmul_gpu(&gpu));
-  hook_each_mma_plan<1, E>(&stages_of, hook_mma_tiles<1, E>::costs(), m, odd_n, k, batch, gpu);
+  hook_each_mma_plan<Products, E>(&stages_of, hook_mma_tiles<Products, E>::costs(), m, odd_n, k, batch, gpu);
+  if (!stages_of.stages[config]) return; /* this GPU has too little shared memory */
   size_t turn = static_cast<size_t>(trans);
   for (size_t partitions : partition_counts) {
     const size_t max_blocks = turn++ % 3 * 3; /* 0, 3, 6 */
@@ -61,7 +69,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
     EXPECT_OK(partials.begin());
     p.max_blocks = max_blocks;
     c.set(before);
-    EXPECT_OK(partials.end(hook_mma_run<1>(p, plan, partials, 0)));
+    EXPECT_OK(partials.end(hook_mma_run<Products>(p, plan, partials, 0)));
     EXPECT_SAME(c.get(), expected, "tile %d, trans %d, %zu partitions, max_blocks %zu", config, trans, partitions,
                 max_blocks);
     EXPECT_EQ(scratch.bytes_not_zero(begin, room), size_t(0));
@@ -70,8 +78,8 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
 
 template <class E, class O> static void check_mma_tiles(int trans) {
   typedef typename hook_mma_tiles<1, E>::template large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
-  check_mma_tile<large, E, O>(0, trans, 3, {1, 2, 3});
-  check_mma_tile<typename hook_mma_tiles<1, E>::small_config, E, O>(1, trans, 17, {1, 2, 3, 9, 17});
+  check_mma_tile<1, large, E, O>(0, trans, 3, {1, 2, 3});
+  check_mma_tile<1, typename hook_mma_tiles<1, E>::small_config, E, O>(1, trans, 17, {1, 2, 3, 9, 17});
 }
 
 TEST(tiles_of_mma_sync) {
@@ -81,4 +89,12 @@ TEST(tiles_of_mma_sync) {
   if (plans_of<float, float>(GK_PRECISION_TF32).empty()) return;
   check_mma_tiles<float, float>(1);
   check_mma_tiles<float, float>(2);
+}
+
+/* Plans take it where wgmma is not compiled. */
+TEST(the_large_tile_of_emulated_products) {
+  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  typedef hook_mma_tiles<6, __nv_bfloat16>::large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
+  check_mma_tile<6, large, __nv_bfloat16, float>(0, 1, 3, {1, 3});
+  check_mma_tile<6, large, __nv_bfloat16, float>(0, 2, 3, {2});
 }
