@@ -164,6 +164,19 @@ TEST(scratch_bytes) {
   check_scratch_bytes<float4>();
 }
 
+/* The compiler does not unroll the loop over a thread's elements where they are a constant. */
+TEST(a_constant) {
+  const size_t n = 70001;
+  gk_array<double> output(n);
+  gk_array<size_t> count(1);
+  std::vector<double> got(n);
+  EXPECT_OK(gk_fill(output, n, 1.0));
+  EXPECT_OK(gk_select(gk_computed<double>(converted<double>()), output, count, n, below{1}));
+  EXPECT_EQ(count.get(0), n);
+  output.copy_to(got);
+  EXPECT_SAME(got, std::vector<double>(n), "zeros");
+}
+
 TEST(bad_input) {
   gk_array<float> x(10), y(10);
   gk_array<int> count(1);
