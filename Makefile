@@ -6,7 +6,7 @@
 #:   BACKEND=auto   the first if nvcc and a GPU are there, otherwise the second (default)
 #:   ARCH=sm_90a    what nvcc builds for; or flags, as in ARCH='-gencode arch=compute_90a,code=sm_90a'
 #:   BUILD=FOLDER   where all results go (default build), so that the sources may be read-only
-#:   CXX= CC= NVCC= CLANG= CLANG_FORMAT=   other tools     CXXFLAGS= NVCCFLAGS=   further flags     V=1   shows commands
+#:   CXX= CC= NVCC= CLANG= CLANG_FORMAT= GCOV=   other tools  CXXFLAGS= NVCCFLAGS=   further flags  V=1   shows commands
 #: It needs GNU make and a C++17 compiler, and CUDA only for a GPU. All cores are used unless -j says otherwise.
 BACKEND      ?= auto
 BUILD        ?= build
@@ -15,13 +15,15 @@ CLANG        ?= clang
 CLANG_FORMAT ?= clang-format
 MAKEFLAGS    += --no-builtin-rules --no-print-directory $(if $(filter 0,$(MAKELEVEL)),-j$(shell \
                   getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
-.DELETE_ON_ERROR:
-.SECONDARY:
+.DELETE_ON_ERROR .SECONDARY:
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
-.PHONY: FORCE help run cpu examples lessons charts gpu-binaries test test-all test-targets test-ports checks fuzz \
-        coverage mutate same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots \
-        format check-format clean
+.PHONY: FORCE help checks test-targets $(shell sed -n 's/^#: \([a-z-]*\) .*/\1/p' Makefile)
+
+# A variable whose name is not above would change nothing. Makefiles that call this one may have their own.
+known := COMMIT TIMEOUT GPUKIT_% CUDA_% $(shell sed -n '/^#:/p' Makefile | tr -c 'A-Z_=' '\n' | sed -n 's/=.*//p')
+$(if $(filter 0,$(MAKELEVEL)),$(foreach v,$(filter-out $(known),$(.VARIABLES)),$(if $(filter command,$(origin $v)),\
+  $(error There is no variable $v=: see make help))))
 
 # ---- detection -------------------------------------------------------------------------------------------------------
 
@@ -137,7 +139,6 @@ export GIVEN_LDLIBS = $(value LDLIBS)
 export GIVEN_TABLES = $(value TABLES)
 export GIVEN_CSV = $(value CSV)
 at := $(if $(filter gpu,$(backend)),gpu,fast)
-lessons_at := $(at:fast=lesson)
 alone := $(if $(filter gpu,$(backend)),$(shell command -v flock >/dev/null && echo flock $(BUILD)))
 run: $(BUILD)/$(at)/tour
 	@$< $${GIVEN_PHOTO:+"$$GIVEN_PHOTO"}
@@ -147,12 +148,12 @@ user_as := $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,fast)))
 cpu: $(BUILD)/host/cuda_to_cpp $(BUILD)/user/flags $(BUILD)/$(user_as)/runtime.o
 	@tests/standin/user.sh '$(ASAN)' '$(RACES)$(STATS)' $(BUILD)/$(user_as)/runtime.o $(ARGS)
 #: examples      builds all of examples/
-examples: $(examples:%=$(BUILD)/$(at)/%) $(lessons:%=$(BUILD)/$(lessons_at)/%)
+examples: $(examples:%=$(BUILD)/$(at)/%) $(lessons:%=$(BUILD)/$(at:fast=lesson)/%)
 #: lessons       runs the numbered ones, with tables as text, CSV and charts (by gnuplot) into build/lessons/
 lessons: $(lessons:%=lesson/%)
 	@examples/charts/charts.sh $(BUILD)/lessons
 lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
-$(lessons:%=lesson/%): lesson/%: $(BUILD)/$(lessons_at)/%
+$(lessons:%=lesson/%): lesson/%: $(BUILD)/$(at:fast=lesson)/%
 	@mkdir -p $(BUILD)/lessons
 	@$(alone) $< --csv=$(BUILD)/lessons/$*.csv >$(BUILD)/lessons/$*.txt; status=$$?; \
 	cat $(BUILD)/lessons/$*.txt; echo; exit $$status
@@ -195,9 +196,9 @@ $(BUILD)/compile/other/gpukit.cuh $(BUILD)/compile/macro_names_before.h: $(BUILD
 #: fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)
 fuzz: $(BUILD)/fuzz/flags
 	@for what in image cuda_to_cpp; do tests/fuzz/fuzz.sh $$what $(or $(FUZZ_SECONDS),60) || exit 1; done
-#: coverage      lines of gpukit.cuh that no test runs on the CPU, and, on a GPU, device code that no test launches
-coverage: $(covered:%=$(BUILD)/coverage/%) $(if $(filter gpu,$(backend)),$(covered:%=$(BUILD)/gpu/%))
-	@tests/tools/coverage.sh $(BUILD)/coverage $^
+#: coverage      lines of gpukit.cuh that no test runs on the CPU, or launches on a GPU, for each ARCH= called so far
+coverage: $(covered:%=$(BUILD)/$(at:fast=coverage)/%)
+	@tests/tools/coverage.sh $(BUILD)/coverage $(if $(filter gpu,$(at)),$(built_for),cpu) $^
 #: mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)
 mutate: $(addprefix $(BUILD)/,cpu/flags checker/flags gpu/flags mixed/flags)
 	@GPU=$(if $(why_not),,yes) SEVERAL=$(word 2,$(caps)) tests/tools/mutate.sh $(MUTATIONS)
@@ -206,22 +207,21 @@ mutate: $(addprefix $(BUILD)/,cpu/flags checker/flags gpu/flags mixed/flags)
 same-code:
 	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/tools/same_code.sh $(if $(QUICK),-q) '$(OLD)' $(if $(NEW),'$(NEW)')
 #: sanitize      tests and lessons on a GPU under the tools of compute-sanitizer (SANITIZE=test_scan: only that)
-SANITIZE ?= $(tests) tour $(lessons)
-sanitize: $(SANITIZE:%=$(BUILD)/gpu/%)
+sanitize: $(addprefix $(BUILD)/gpu/,$(or $(SANITIZE),$(tests) tour $(lessons)))
 	@tests/tools/sanitize.sh $^
 #:
 #: bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how;
 #:               ARCH=sm_90a, sm_90, compute_80 (PTX for the driver to compile), ...: which code is measured.
 #:               NVCCFLAGS='-DGPUKIT_HEADER=\"other.cuh\"': another copy of the header
 COMMIT    ?= $(or $(shell git describe --always --dirty --exclude='*' 2>/dev/null),unknown)
-bench_for := $(if $(filter -%,$(ARCH)),flags,$(ARCH))
-bench_at  := $(BUILD)/bench-$(bench_for)
-compile.bench-$(bench_for) = $(NVCC_BASE) -std=c++17 -DBENCH_BUILD=\"$(bench_for)\" $(arch)
+built_for := $(if $(filter -%,$(ARCH)),flags,$(ARCH))
+bench_at  := $(BUILD)/bench-$(built_for)
+compile.bench-$(built_for) = $(NVCC_BASE) -std=c++17 -DBENCH_BUILD=\"$(built_for)\" $(arch)
 $(bench_at)/%.o: tests/bench/%.cu $(bench_at)/flags
 	$(build)
 $(bench_at)/bench: $(patsubst tests/bench/%.cu,$(bench_at)/%.o,$(filter-out %/dist.cu tests/bench/test_%,\
                     $(wildcard tests/bench/*.cu)))
-	@$(compile.bench-$(bench_for)) $^ -o $@ -lcublas -lcublasLt
+	@$(compile.bench-$(built_for)) $^ -o $@ -lcublas -lcublasLt
 bench: $(bench_at)/bench
 	@$< --commit='$(COMMIT)' $(BENCHFLAGS)
 #: bench-binaries builds it for each of BUILDS="sm_90a sm_90 compute_80 compute_75"

@@ -1,35 +1,43 @@
 #!/bin/sh
-# Which lines of gpukit.cuh the tests run:  coverage.sh FOLDER [PROGRAM...]
+# Which lines of gpukit.cuh the tests run:  coverage.sh FOLDER BUILD PROGRAM...
 #
-# A program in a folder gpu/ is built with -lineinfo and runs on a GPU. A line of device code counts as run there if a
-# kernel instance that the program launches has the line in its line table. All others are built with --coverage and run
-# on the CPU. A line counts as run there if any program runs it in any instance of its template. Lines that no test
-# instantiates are not counted, and those for a GPU alone (inline PTX, __CUDA_ARCH__) only on a GPU.
+# BUILD is cpu, or the target of programs for a GPU:
 #
-# Results stay in FOLDER until the next run of the same kind, so that the part for a GPU can be measured elsewhere:
+#   cpu      built with --coverage. A line counts as run if any program runs it in any instance of its template.
+#   sm_80    and so on: built with -lineinfo. A line of device code counts as run if a kernel instance that a program
+#            launches has the line in its line table. On a newer GPU the driver compiles the PTX that stands beside the
+#            machine code: the same kernels, whose line tables are those of the machine code.
+#
+# Lines that no test instantiates are not counted, and those for a GPU alone (inline PTX, __CUDA_ARCH__) only on a GPU.
+# The report is about all builds together, so that a line for some targets counts where it is compiled. The results of
+# each program stay in FOLDER/BUILD as long as gpukit.cuh is the same, and may come from another machine:
 #
 #   NAME.lines      of the CPU: `LINE RAN cpu`, where RAN is 0 or 1
 #   NAME.launched   of a GPU: the mangled names of the launched instances, by tests/tools/launches.cpp
 #   NAME.tables     of a GPU: `INSTANCE LINE...` for each instance in the program, by cuobjdump and readelf
 #
 # It fails if a program does, if the CPU runs less than 95 % of its lines, or if tests/tools/not_launched.txt does not
-# have what no launched instance has.
+# have what no launched instance has in the builds that the list is about.
 set -u
 export LC_ALL=C
 mkdir -p "$1" || exit 1
-results=$(cd "$1" && pwd) status=0
-shift
+folder=$(cd "$1" && pwd) build=$2 status=0
+results=$folder/$build
+shift 2
+# Line numbers of another header say nothing.
+for each in "$folder"/*/gpukit.cuh; do cmp -s gpukit.cuh "$each" || rm -rf "${each%/*}"; done
+mkdir -p "$results" && cp gpukit.cuh "$results" || exit 1
 
 # on_cpu NAME PROGRAM
 on_cpu() {
-  rm -f "$results/$1.gcda" "$results/$1-"*.gcda
+  rm -f "$folder/$1.gcda" "$folder/$1-"*.gcda
   "$2" >"$results/$1.log" 2>&1 </dev/null || {
     echo "$1 fails:"
     tail -n 20 "$results/$1.log"
     exit 1
   }
   # Compilers name these files in one of two ways.
-  (cd "$results" && for data in "$1.gcda" "$1-"*.gcda; do
+  (cd "$folder" && for data in "$1.gcda" "$1-"*.gcda; do
     [ ! -f "$data" ] || ${GCOV:-gcov} -t "$data"
   done) 2>/dev/null | awk -F: '
     / 0:Source:/ { here = $0 ~ /(^|\/|:)gpukit\.cuh$/ }
@@ -40,14 +48,14 @@ on_cpu() {
     }' >"$results/$1.lines"
 }
 
-# hook FOLDER: builds what records launches, by the compiler of FOLDER's programs
+# hook PROGRAM: builds what records launches, by the compiler of the program
 hook() {
-  nvcc=$(sed -n 's/^plain //p' "$1/flags")
+  nvcc=$(sed -n 's/^plain //p' "${1%/*}/flags")
   toolkit=$(command -v "${nvcc%% *}")
   toolkit=${toolkit%/bin/nvcc} where=
   PATH=$PATH:$toolkit/bin
   for tool in cuobjdump readelf; do
-    command -v $tool >/dev/null || { echo "coverage on a GPU needs $tool" && return 1; }
+    command -v $tool >/dev/null || { echo "coverage on a GPU needs $tool, of CUDA's toolkit or binutils" && return 1; }
   done
   for lib in "$toolkit/lib64" "$toolkit/extras/CUPTI/lib64"; do where="$where -L$lib -Xlinker -rpath=$lib"; done
   # shellcheck disable=SC2086 # words
@@ -69,15 +77,21 @@ on_gpu() {
   mkdir "$results/cubins"
   (cd "$results/cubins" && cuobjdump -xelf all "$program" >/dev/null 2>&1)
   for cubin in "$results/cubins"/*; do tables "$cubin"; done >"$results/$1.tables"
+  [ -s "$results/$1.tables" ] || { echo "$1 has no line tables: $build is PTX alone, or no target" && status=1; }
 }
 
-# tables CUBIN: the sequences of its line table are those of its kernels, by the symbols that their addresses name.
+# tables CUBIN: the sequences of its line table are those of its kernels, by the symbols that relocations put into them.
 # Opcode 144 is nvcc's own: the next row is of an inlined function, and the call has a row, too.
 tables() {
-  { readelf -rW "$1"; readelf -wl "$1"; } 2>/dev/null | awk '
-    /^Relocation section/ { relocations = /\.debug_line/ }
-    relocations && /^[0-9a-f]+ / { kernels[++count] = $(NF - 2) }
-    /^Raw dump/ { relocations = 0 }
+  {
+    # OFFSET INFO TYPE VALUE NAME[ + ADDEND]: before sm_90 there are no addends, and the order is another
+    readelf -rW "$1" | awk '
+      /^Relocation section/ { relocations = /\.debug_line/ }
+      relocations && /^[0-9a-f]+ / { sub(/ \+ [0-9a-f]+$/, ""); print $1, $NF }' | sort
+    readelf -wl "$1"
+  } 2>/dev/null | awk '
+    /^Raw dump/ { all = 1 }
+    !all { kernels[++count] = $2 }
     /The File Name Table/ { names = 1 }
     / Line Number Statements/ { names = 0 }
     names && $1 ~ /^[0-9]+$/ { files[$1] = $NF }
@@ -90,34 +104,27 @@ tables() {
     END { if (nth) print line_table }'
 }
 
-before=
-for program in "$@"; do
-  name=${program##*/} kind=cpu
-  case $program in */gpu/*) kind=gpu ;; esac
-  case $before:$kind in
-  gpu:gpu | cpu:cpu) ;;
-  *:gpu) rm -f "$results"/*.launched "$results"/*.tables && hook "${program%/*}" || exit 1 ;;
-  *:cpu) rm -f "$results"/*.lines ;;
-  esac
-  before=$kind
-  cp gpukit.cuh "$results/$kind.cuh"
-  case $kind in
-  cpu) on_cpu "$name" "$program" ;;
-  gpu) on_gpu "$name" "$program" ;;
-  esac
-done
+case $build in
+cpu) on=on_cpu ;;
+*) on=on_gpu && hook "$1" || exit 1 ;;
+esac
+for program in "$@"; do $on "${program##*/}" "$program"; done
 
-# Line numbers of another header say nothing.
+builds=
+for each in "$folder"/*/gpukit.cuh; do
+  each=${each%/*}
+  [ "${each##*/}" = cpu ] || builds="$builds${builds:+ }${each##*/}"
+done
 {
-  ! cmp -s gpukit.cuh "$results/cpu.cuh" || cat "$results"/*.lines
-  ! cmp -s gpukit.cuh "$results/gpu.cuh" || for tables in "$results"/*.tables; do
+  cat "$folder"/cpu/*.lines
+  for tables in "$folder"/*/*.tables; do
     awk '
       FILENAME ~ /launched$/ { launched[$1]; next }
       { for (i = 2; i <= NF; i++) print $i, ($1 in launched), "gpu" }' "${tables%.tables}.launched" "$tables"
   done
-} | sort -u >"$results/lines"
+} 2>/dev/null | sort -u >"$folder/lines"
 
-awk '
+awk -v builds="$builds" '
   # add WHERE NUMBER: counts a line of the header in its section and in all; returns whether it is one that did not run
   function add(where, number) {
     if (!((where, number) in ran)) return 0
@@ -134,20 +141,23 @@ awk '
     if (cpu gpu != "") print line
   }
   FILENAME ~ /lines$/ { if ($2 >= ran[$3, $1]) ran[$3, $1] = $2; next }
+  FILENAME ~ /txt$/ && sub(/^builds +/, "") { list_is_about = $0; next }
   FILENAME ~ /txt$/ { if (/^[^#]/) { listed[$1] = $2; reason[$1] = $0 }; next }
   /^ \* [0-9]+\. [A-Z][A-Z]/ { # the heading of a section
     title[++sections] = $2 " " tolower($3)
     sub(/[^a-z]+$/, "", title[sections])
   }
   # The function or type that a line is in: the last one that begins in the first column.
-  /^[a-z_A-Z]/ && !/^(namespace|extern|static_assert|typedef|using) / {
-    text = $0
+  head != "" || (/^[a-z_A-Z]/ && !/^(namespace|extern|static_assert|typedef|using) /) {
+    text = head $0
     while (sub(/template <[^<>]*(<[^<>]*>[^<>]*)*> ?/, "", text));
     gsub(/__launch_bounds__\([^()]*(\([^()]*\))*[^()]*\)/, "", text)
     if (match(text, /^(struct|union|enum|class) +[a-z_A-Z0-9]+/) || match(text, /[a-z_A-Z0-9]+\(/)) {
       unit = substr(text, RSTART, RLENGTH)
       gsub(/.* |\(/, "", unit)
-    }
+      head = ""
+    } else
+      head = /^__global__/ ? text : "" # the name is on the next line
   }
   {
     line = sprintf("%6d  %s\n", FNR, $0)
@@ -166,15 +176,16 @@ awk '
     if (not_run != "") printf "not run on the CPU:\n%s", not_run
     if (all["cpu"] && good["cpu"] < 0.95 * all["cpu"]) bad = 1
     if (!all["gpu"]) exit bad
-    if (count) print "in no instance that was launched on the GPU:"
+    print "in no instance that a GPU launched, built for " builds ":"
     for (i = 1; i <= count; i++) {
       unit = units[i]
       if (lines[unit] == listed[unit]) { print reason[unit]; continue }
       printf "%s %d, not %d as listed:\n%s", unit, lines[unit], listed[unit], text_of[unit]
-      bad = 1
+      differs = 1
     }
-    for (unit in listed) if (!lines[unit]) { print unit " is listed, but was launched"; bad = 1 }
-    exit bad
-  }' "$results/lines" tests/tools/not_launched.txt gpukit.cuh >"$results/report" || status=1
-cat "$results/report"
+    for (unit in listed) if (!lines[unit]) { print unit " is listed, but is not among them"; differs = 1 }
+    if (differs && builds != list_is_about) print "The list is about builds for " list_is_about " together."
+    exit bad || (differs && builds == list_is_about)
+  }' "$folder/lines" tests/tools/not_launched.txt gpukit.cuh >"$folder/report" || status=1
+cat "$folder/report"
 exit $status
