@@ -184,7 +184,7 @@ test test-all test-targets:
 settings.compile = 'c $(CC) -std=c99 -pedantic $(STRICT) -I .' 'cpp $(CXX) -std=c++11 $(STRICT) -I .' \
   'cpu $(CXX) -O0 $(CPU_FLAGS) $(STRICT) -I $(BUILD)/compile -DCUDA_CPU_ELSEWHERE' 'link $(CPU_LINK)' 'cxx $(CXX)' \
   'nvcc $(NVCC_BASE) -I $(BUILD)/compile' 'nvcc_is $(NVCC)' 'nvccs $(NVCCS)' 'arch $(arch)' 'ptx $(ptx)' \
-  'standin $(STANDIN)' 'backend $(backend)' \
+  'standin $(STANDIN)' 'backend $(backend)' "$$(grep '^way ' tests/compile/cases.txt)" \
   'clang_cuda clang++ -x cuda -std=c++17 -I . --cuda-gpu-arch=sm_75 --cuda-path=$(NVCC:/bin/nvcc=)'
 $(BUILD)/compile/%.o: $(BUILD)/compile/flags | $(BUILD)/compile/headers
 	@tests/compile/drop_in.sh object $@

@@ -202,10 +202,14 @@ while IFS=' ' read -r kind name compilers objects rest; do
     *++) group=ports compiler=${compiler%++} ;;
     *+) group=all compiler=${compiler%+} ;;
     esac
-    if [ "$compiler" = cpu ]; then
+    case $compiler in
+    cpu)
       case_by cpu $group
       continue
-    fi
+      ;;
+    nvcc) ;;
+    *) wrong "tests/compile/cases.txt: $kind $name: there is no compiler $compiler" ;;
+    esac
     [ -n "$nvccs" ] || absent=$((absent + 1))
     for id in $nvccs; do
       [ "$id" = nvcc ] || [ $group = ports ] || group=all
