@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests that make takes files of any name: a program (FILE) and the files that it includes, a photograph (PHOTO), tables
-# (TABLES, CSV). The names contain spaces, quotes and dollar signs, and no part of them may run as a command.
+# (TABLES, CSV). The names contain spaces, quotes and dollar signs, and no part of them may run as a command. A variable
+# that make does not have is named.
 #
 #   given_names.sh build/fast/tour    the program that make run builds
 set -u
@@ -107,6 +108,9 @@ expect "$folder/tables/01_it's.png"
 grep -q '`' "$temp/bin/asked" && fail "gnuplot is to run a command: $(cat "$temp/bin/asked")"
 make plots CSV="$odd" >"$temp/out" 2>&1 && fail 'make plots without its file'
 expect "make plots: there is no $odd; make bench BENCHFLAGS=--csv=FILE writes one, on a GPU"
+
+make help BUILD_FOR=sm_90 >"$temp/out" 2>&1 && fail 'make help takes any variable'
+grep -q 'There is no variable BUILD_FOR=' "$temp/out" || fail "BUILD_FOR= is not named: $(cat "$temp/out")"
 
 [ -e "$temp/ran" ] && fail 'a part of a name ran as a command'
 exit $failed

@@ -6,7 +6,7 @@
 #   cpu      built with --coverage. A line counts as run if any program runs it in any instance of its template.
 #   sm_80    and so on: built with -lineinfo. A line of device code counts as run if a kernel instance that a program
 #            launches has the line in its line table. On a newer GPU the driver compiles the PTX that stands beside the
-#            machine code: the same kernels, whose line tables are those of the machine code.
+#            machine code: the same kernels, with the line tables of the machine code. So compute_80 has none.
 #
 # Lines that no test instantiates are not counted, and those for a GPU alone (inline PTX, __CUDA_ARCH__) only on a GPU.
 # The report is about all builds together, so that a line for some targets counts where it is compiled. The results of
@@ -77,7 +77,7 @@ on_gpu() {
   mkdir "$results/cubins"
   (cd "$results/cubins" && cuobjdump -xelf all "$program" >/dev/null 2>&1)
   for cubin in "$results/cubins"/*; do tables "$cubin"; done >"$results/$1.tables"
-  [ -s "$results/$1.tables" ] || { echo "$1 has no line tables: $build is PTX alone, or no target" && status=1; }
+  [ -s "$results/$1.tables" ] || { echo "$1 has no line tables: ARCH=$build has no machine code" && status=1; }
 }
 
 # tables CUBIN: the sequences of its line table are those of its kernels, by the symbols that relocations put into them.
