@@ -179,7 +179,7 @@ echo '# Made by tests/checks.sh of tests/checks.txt and tests/compile/cases.txt.
 while IFS=' ' read -r kind source third fourth rest; do
   case $kind in
   '' | '#'*) ;;
-  needs) echo "\$(BUILD)/gpu/$source \$(BUILD)/built/$source: needs = $third" ;;
+  needs) for each in $source; do echo "\$(BUILD)/gpu/$each \$(BUILD)/built/$each: needs = $third"; done ;;
   build) for each in $third $fourth $rest; do build "$each" "$source"; done ;;
   script)
     set +f
