@@ -79,7 +79,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
 template <class E, class O> static void check_mma_tiles(int trans) {
   typedef typename hook_mma_tiles<1, E>::template large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
   check_mma_tile<1, large, E, O>(0, trans, 3, {1, 2, 3});
-  check_mma_tile<1, typename hook_mma_tiles<1, E>::small_config, E, O>(1, trans, 17, {1, 2, 3, 9, 17});
+  check_mma_tile<1, typename hook_mma_tiles<1, E>::small_config, E, O>(1, trans, 9, {1, 2, 3, 5, 9});
 }
 
 TEST(tiles_of_mma_sync) {
