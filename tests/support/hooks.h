@@ -61,7 +61,6 @@
 #define hook_select_items gk__select_items
 #define HOOK_SCAN_THREADS GK__SCAN_THREADS
 #define HOOK_SCAN_WARPS GK__SCAN_WARPS
-#define hook_select_items gk__select_items
 #define hook_tile_prefix gk__tile_prefix
 
 /* 19. Matmul */

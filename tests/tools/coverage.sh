@@ -110,11 +110,7 @@ cpu) on=on_cpu ;;
 esac
 for program in "$@"; do $on "${program##*/}" "$program"; done
 
-builds=
-for each in "$folder"/*/gpukit.cuh; do
-  each=${each%/*}
-  [ "${each##*/}" = cpu ] || builds="$builds${builds:+ }${each##*/}"
-done
+builds=$(cd "$folder" && ls -d -- */gpukit.cuh | sed 's,/.*,,; /^cpu$/d' | xargs)
 {
   cat "$folder"/cpu/*.lines
   for tables in "$folder"/*/*.tables; do
