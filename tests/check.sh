@@ -37,7 +37,7 @@ mkdir -p "$results"
 [ -f "$results/.all" ] || : >"$results/.all"
 case $action in
 begin)
-  [ $# -gt 0 ] || { echo "no check is of TESTS=${TESTS-}: make checks lists them" >&2 && exit 1; }
+  [ $# -gt 0 ] || { echo "no check of TESTS=${TESTS-}: make checks lists all, some of test-all" >&2 && exit 1; }
   rm -rf "$results" "$times"
   mkdir -p "$results"
   printf '%s\n' "$@" >"$results/.all"
