@@ -9491,58 +9491,84 @@ GK__D void gk__tf32_finish_quads(const gk__wgmma_args<Shape, Func> &p, const gk_
       d[i] = p.func(p.alpha * d[i], r_row + i / 2 % 2, k_major_col + (i / 4 * 8 + i % 2) * distance);
   }
 }
-/* Stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the i-th of
- * these: two adjacent columns of each of two adjacent rows. */
-template <class Shape, class Func, class LoadQuad>
-GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                          unsigned first_quad, unsigned quad_step, bool inside, LoadQuad load_quad) {
-  const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4;
-  float *const c = static_cast<float *>(p.dest) + work.batch * p.stride_c;
-  const bool simple = inside && p.beta == 0 && p.pairs_aligned, finished = gk__tf32_applies_first(p, inside);
-  const unsigned first_col = gk__tf32_quad_column<Shape>(p, work, 0);
+/* Whether a thread stores whole pairs of the tile, without bounds and without C's old elements. */
+template <class Params> GK__D bool gk__tf32_stores_pairs(const Params &p, bool inside) {
+  return inside && p.beta == 0 && p.pairs_aligned;
+}
+/* Stores a quad, d: two adjacent columns of each of two adjacent rows. Pairs: gk__tf32_stores_pairs holds. */
+template <bool Pairs, class Shape, class Func>
+GK__D void gk__tf32_store_quad(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
+                               unsigned quad, bool inside, float *d) {
+  const bool finished = gk__tf32_applies_first(p, inside);
+  const unsigned r_row = work.row_idx + gk__tf32_row(group);
+  const unsigned k_major_col = gk__tf32_quad_column<Shape>(p, work, quad);
+  const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
+  float *const dest = static_cast<float *>(p.dest) + work.batch * p.stride_c + row_idx * p.ldc;
+  const size_t row_step = p.matrices() * p.ldc;
   const float alpha = finished ? 1 : p.alpha;
-  if (simple && !p.transposed && p.vectors_aligned && quad_step == 1) {
-    /* Pairs of lanes exchange elements of two quads, so that each lane has four adjacent columns. */
-    const unsigned odd = quad_lane % 2;
-    float *dest = c + r_row * p.ldc + work.col_idx + odd * 8 + quad_lane / 2 * 4;
-    GK__UNROLL
-    for (unsigned i = 0; i < Shape::quads; i += 2, dest += 16) {
-      float even_quad[4], odd_quad[4];
-      load_quad(i, even_quad);
-      load_quad(i + 1, odd_quad);
-      GK__UNROLL
-      for (int j = 0; j < 4; j += 2) {
-        const float x = __shfl_xor_sync(~0u, odd ? even_quad[j] : odd_quad[j], 1);
-        const float y = __shfl_xor_sync(~0u, odd ? even_quad[j + 1] : odd_quad[j + 1], 1);
-        const float own_x = odd ? odd_quad[j] : even_quad[j], own_y = odd ? odd_quad[j + 1] : even_quad[j + 1];
-        *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) = make_float4(
-            alpha * (odd ? x : own_x), alpha * (odd ? y : own_y), alpha * (odd ? own_x : x), alpha * (odd ? own_y : y));
-      }
-    }
-    return;
-  }
   GK__UNROLL
-  for (unsigned i = 0; i < Shape::quads; i++) {
-    const unsigned quad = first_quad + i * quad_step;
-    if (quad >= Shape::quads) break;
-    float d[4];
-    load_quad(i, d);
+  for (int j = 0; j < 4; j++) d[j] *= alpha;
+  const float upper_right = d[1];
+  if (p.transposed) {
+    d[1] = d[2];
+    d[2] = upper_right;
+  }
+  if (Pairs) {
+    *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
+    *reinterpret_cast<float2 *>(dest + row_step + col_idx) = make_float2(d[2], d[3]);
+  } else {
+    gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d, finished);
+    gk__wgmma_store_pair<float>(p, dest + row_step, row_idx + p.matrices(), col_idx, d + 2, finished);
+  }
+}
+/* Stores a tile as vectors of four. Pairs of lanes exchange elements of two quads, so that each lane has four adjacent
+ * columns. */
+template <class Shape, class Func>
+GK__D void gk__tf32_store_vectors(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
+                                  const float (&acc)[Shape::col_count / 2]) {
+  const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4, odd = quad_lane % 2;
+  const float alpha = gk__tf32_applies_first(p, true) ? 1 : p.alpha;
+  float *dest = static_cast<float *>(p.dest) + work.batch * p.stride_c + r_row * p.ldc + work.col_idx + odd * 8 +
+                quad_lane / 2 * 4;
+  GK__UNROLL
+  for (unsigned i = 0; i < Shape::quads; i += 2, dest += 16) {
+    float even_quad[4], odd_quad[4]; /* copies: an address that depends on `odd` would keep acc from registers */
     GK__UNROLL
-    for (int j = 0; j < 4; j++) d[j] *= alpha;
-    const float upper_right = d[1];
-    if (p.transposed) {
-      d[1] = d[2];
-      d[2] = upper_right;
+    for (unsigned j = 0; j < 4; j++) {
+      even_quad[j] = acc[i * 4 + j];
+      odd_quad[j] = acc[i * 4 + 4 + j];
     }
-    const unsigned k_major_col = first_col + quad * 8 * p.matrices();
-    const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
-    float *const dest = c + row_idx * p.ldc;
-    if (simple) {
-      *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
-      *reinterpret_cast<float2 *>(dest + p.matrices() * p.ldc + col_idx) = make_float2(d[2], d[3]);
-    } else {
-      gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d, finished);
-      gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2, finished);
+    GK__UNROLL
+    for (int j = 0; j < 4; j += 2) {
+      const float x = __shfl_xor_sync(~0u, odd ? even_quad[j] : odd_quad[j], 1);
+      const float y = __shfl_xor_sync(~0u, odd ? even_quad[j + 1] : odd_quad[j + 1], 1);
+      const float own_x = odd ? odd_quad[j] : even_quad[j], own_y = odd ? odd_quad[j + 1] : even_quad[j + 1];
+      *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) = make_float4(
+          alpha * (odd ? x : own_x), alpha * (odd ? y : own_y), alpha * (odd ? own_x : x), alpha * (odd ? own_y : y));
+    }
+  }
+}
+/* Stores the tile of a warpgroup from registers. Registers have no index at run time, so loops over quads are unrolled.
+ * The path with bounds is long: its loop has eight quads, and moves the next ones into their registers. */
+template <class Shape, class Func>
+GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
+                          float (&acc)[Shape::col_count / 2]) {
+  const unsigned quads_at_once = 8;
+  const bool inside = gk__tf32_is_inside<Shape>(p, work), pairs = gk__tf32_stores_pairs(p, inside);
+  gk__tf32_finish_quads<Shape::quads>(p, work, group, 0, inside, acc);
+  if (pairs && !p.transposed && p.vectors_aligned) {
+    gk__tf32_store_vectors(p, work, group, acc);
+  } else if (pairs) {
+    GK__UNROLL
+    for (unsigned i = 0; i < Shape::quads; i++) gk__tf32_store_quad<true>(p, work, group, i, inside, acc + i * 4);
+  } else {
+    GK__UNROLL_BY(1)
+    for (unsigned first_quad = 0; first_quad < Shape::quads; first_quad += quads_at_once) {
+      GK__UNROLL
+      for (unsigned i = 0; i < quads_at_once; i++)
+        gk__tf32_store_quad<false>(p, work, group, first_quad + i, inside, acc + i * 4);
+      GK__UNROLL
+      for (unsigned i = 0; i + quads_at_once * 4 < Shape::col_count / 2; i++) acc[i] = acc[i + quads_at_once * 4];
     }
   }
 }
@@ -9569,14 +9595,20 @@ GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const f
                  "f"(acc[i * 4 + 2]), "f"(acc[i * 4 + 3])
                  : "memory");
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
-  const bool inside = gk__tf32_is_inside<Shape>(p, work);
-  gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, inside, [=](unsigned i, float(&d)[4]) {
-    d[0] = d[1] = d[2] = d[3] = 0;
+  const bool inside = gk__tf32_is_inside<Shape>(p, work), pairs = gk__tf32_stores_pairs(p, inside);
+  GK__UNROLL_BY(1)
+  for (unsigned i = 0; i < Shape::quads / cluster_size; i++) {
+    const unsigned quad = cluster_rank + i * cluster_size;
+    float d[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
     for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
       gk__add_vector(d, own_slot + source_rank * rank_bytes + i * Shape::quad_bytes);
-    gk__tf32_finish_quads<1>(p, work, group, cluster_rank + i * cluster_size, inside, d);
-  });
+    gk__tf32_finish_quads<1>(p, work, group, quad, inside, d);
+    if (pairs)
+      gk__tf32_store_quad<true>(p, work, group, quad, inside, d);
+    else
+      gk__tf32_store_quad<false>(p, work, group, quad, inside, d);
+  }
 }
 #endif /* GK__WGMMA_CODE */
 
@@ -9624,12 +9656,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
       if (cluster_size > 1) {
         gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
       } else {
-        const bool inside = gk__tf32_is_inside<Shape>(p, work);
-        gk__tf32_finish_quads<Shape::quads>(p, work, warpgroup - 1, 0, inside, acc);
-        gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, inside, [&](unsigned i, float(&d)[4]) {
-          GK__UNROLL
-          for (unsigned j = 0; j < 4; j++) d[j] = acc[i * 4 + j];
-        });
+        gk__tf32_store(p, work, warpgroup - 1, acc);
       }
     }
   }
