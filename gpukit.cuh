@@ -3011,27 +3011,27 @@ GK__D void gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::clear() {
 }
 
 /* A vector: so many values that one instruction loads or stores. */
-template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__vector { Acc value[Run]; };
+template <class Acc, int Width> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Width) gk__vector { Acc value[Width]; };
 
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
 GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
                             const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__vector<Acc, tile_of::run_m> run_a;
-  typedef gk__vector<Acc, tile_of::run_n> run_b;
+  typedef gk__vector<Acc, tile_of::run_m> vector_a;
+  typedef gk__vector<Acc, tile_of::run_n> vector_b;
   static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::run_m == 0 &&
                     PitchB % tile_of::run_n == 0,
                 "gk_tile_multiply: the rows of a shared tile must hold the tile and keep vectors of 16 bytes aligned");
   GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2) /* larger factors need more registers than a thread has */
   for (int k = 0; k < depth; k++) {
-    run_a a[ThreadRows / tile_of::run_m];
-    run_b b[ThreadCols / tile_of::run_n];
+    vector_a a[ThreadRows / tile_of::run_m];
+    vector_b b[ThreadCols / tile_of::run_n];
     GK__UNROLL
     for (int i = 0; i < ThreadRows; i += tile_of::run_m)
-      a[i / tile_of::run_m] = *reinterpret_cast<const run_a *>(&a_tile[k][acc.row_idx(i)]);
+      a[i / tile_of::run_m] = *reinterpret_cast<const vector_a *>(&a_tile[k][acc.row_idx(i)]);
     GK__UNROLL
     for (int j = 0; j < ThreadCols; j += tile_of::run_n)
-      b[j / tile_of::run_n] = *reinterpret_cast<const run_b *>(&b_tile[k][acc.col_idx(j)]);
+      b[j / tile_of::run_n] = *reinterpret_cast<const vector_b *>(&b_tile[k][acc.col_idx(j)]);
     GK__UNROLL
     for (int i = 0; i < ThreadRows; i++) {
       GK__UNROLL
@@ -3068,8 +3068,8 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols,
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__vector<Out, tile_of::run_n> run_c;
-  const bool is_aligned = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
+  typedef gk__vector<Out, tile_of::run_n> vector_c;
+  const bool is_aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector_c) == 0 && ldc % tile_of::run_n == 0;
   GK__UNROLL
   for (int i = 0; i < ThreadRows; i++) {
     const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(i));
@@ -3086,10 +3086,10 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
           result[r] = gk__fma(beta, gk__convert<Acc, Out>::from(dest[r]), result[r]);
       }
       if (is_aligned && col_idx + tile_of::run_n <= n) {
-        run_c whole;
+        vector_c whole;
         GK__UNROLL
         for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<Out, Acc>::from(result[r]);
-        *reinterpret_cast<run_c *>(dest) = whole;
+        *reinterpret_cast<vector_c *>(dest) = whole;
       } else {
         GK__UNROLL
         for (int r = 0; r < tile_of::run_n; r++)
@@ -3891,14 +3891,16 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
 
 /* --- Rows and columns --------------------------------------------------------------------------------------------
  *
- * A thread has GK__MATRIX_SLOTS vectors under way at a time. Of rows, a group of threads reduces one: so many lanes of
- * a warp that each has a vector of it in every slot, or, where there are few and long rows, a block, or several blocks,
- * the partitions of a row. A thread of a row of one or two vectors fills its slots with vectors of several rows.
+ * A thread has GK__MATRIX_LOADS loads of a vector in flight at a time.
  *
- * Of columns, a thread reduces one vector of them in every so many rows, which its slots hold. Threads next to each
- * other have neighbouring vectors, as many as a line of memory has at least: a stripe. The groups of a block, and
- * partitions, take the rows in turn; there are so many that all columns together keep the memory busy. Several rows of
- * a narrow matrix are read next to each other, and count as one of that many columns (`folds`).
+ * Rows: a group of threads reduces one row. The group is a part of a warp, which has a vector of the row for each of
+ * its loads; or, where rows are few and long, a block, or several blocks, which are the partitions of the row. Where a
+ * row has one or two vectors, the loads of a thread are of several rows.
+ *
+ * Columns: a thread reduces one vector of columns, in rows at a fixed distance. Neighbouring threads have neighbouring
+ * vectors, at least as many as a line of memory has: a stripe. The groups of a block, and the partitions, take rows in
+ * turn. There are so many groups that all columns together keep the memory busy. Several rows of a narrow matrix are
+ * read next to each other, and count as one row of that many columns (`folds`).
  *
  * All this, and so the bits, depends on row_count, col_count and the types alone.
  *
@@ -3906,7 +3908,7 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
  * ticket waits for all of them, as that of gk_reduce does, and folds them. */
 
 enum {
-  GK__MATRIX_SLOTS = 4,    /* vectors of a thread that are under way */
+  GK__MATRIX_LOADS = 4,    /* vectors that a thread loads at a time */
   GK__MATRIX_LINE = 8,     /* vectors of a line of memory */
   GK__MATRIX_BLOCK = 256,  /* threads of a block that holds several groups */
   GK__ROW_BLOCK = 512,     /* the most threads of a block that reduces a row */
@@ -3926,11 +3928,11 @@ struct gk__matrix_plan {
   bool aligned; /* every row begins at a multiple of 16 bytes */
   unsigned block_threads;
   unsigned group_bits; /* a group has 1 << group_bits threads; or, if that is more than the block has, all of it */
-  /* Rows: elements from thread to thread, from slot to slot, and to a thread's next vectors; rows from slot to slot. */
-  unsigned thread_cols, slot_cols, pass_cols, slot_rows;
+  /* Rows: columns from thread to thread, from load to load, and to a thread's next loads; rows from load to load. */
+  unsigned thread_cols, load_cols, pass_cols, load_rows;
   unsigned folds;       /* columns: rows that are read next to each other, a power of two */
   unsigned fold_factor; /* i * fold_factor >> 16 is i / col_count for each place i in these; 0 if folds is 1 */
-  size_t pieces;        /* columns: stripes */
+  size_t stripes;       /* columns: stripes */
   unsigned partitions;  /* of each row, or column */
   unsigned blocks;
   size_t capacity; /* 16-byte words that the scratch has for slots */
@@ -3956,7 +3958,7 @@ inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size
 }
 inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
   const size_t vectors = gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width));
-  const size_t full_threads = gk_ceil_div(vectors, static_cast<size_t>(GK__MATRIX_SLOTS)), most = GK__ROW_BLOCK;
+  const size_t full_threads = gk_ceil_div(vectors, static_cast<size_t>(GK__MATRIX_LOADS)), most = GK__ROW_BLOCK;
   plan.partitions = gk__least_of(GK__MATRIX_THREADS / most / plan.row_count, gk_ceil_div(full_threads, most),
                                  GK__MATRIX_BYTES / slot_bytes / plan.row_count);
   const size_t blocks_per_sm = gk_ceil_div(plan.row_count * plan.partitions, static_cast<size_t>(GK__MATRIX_SMS));
@@ -3967,8 +3969,8 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
   if (row_threads > 32 && plan.row_count < GK__ROWS_OF_WARPS) {
     plan.group_bits = gk__bits_for(most, 10);
     plan.block_threads = row_threads;
-    plan.slot_cols = plan.partitions * row_threads * vector_width;
-    plan.pass_cols = GK__MATRIX_SLOTS * plan.slot_cols;
+    plan.load_cols = plan.partitions * row_threads * vector_width;
+    plan.pass_cols = GK__MATRIX_LOADS * plan.load_cols;
     plan.blocks = static_cast<unsigned>(plan.row_count) * plan.partitions;
     return plan;
   }
@@ -3976,14 +3978,14 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
   plan.group_bits = gk__bits_for(is_short ? vectors : full_threads, 5);
   plan.block_threads = GK__MATRIX_BLOCK;
   const unsigned groups = plan.block_threads >> plan.group_bits;
-  plan.slot_rows = is_short ? groups : 0;
-  plan.slot_cols = is_short ? 0 : vector_width << plan.group_bits;
-  plan.pass_cols = GK__MATRIX_SLOTS * vector_width << plan.group_bits;
+  plan.load_rows = is_short ? groups : 0;
+  plan.load_cols = is_short ? 0 : vector_width << plan.group_bits;
+  plan.pass_cols = GK__MATRIX_LOADS * vector_width << plan.group_bits;
   if (!is_short && plan.group_bits < 3) { /* few lanes: the vectors of each are next to each other */
-    plan.slot_cols = vector_width;
-    plan.thread_cols = GK__MATRIX_SLOTS * vector_width;
+    plan.load_cols = vector_width;
+    plan.thread_cols = GK__MATRIX_LOADS * vector_width;
   }
-  const size_t blocks = gk_ceil_div(plan.row_count, static_cast<size_t>(is_short ? groups * GK__MATRIX_SLOTS : groups));
+  const size_t blocks = gk_ceil_div(plan.row_count, static_cast<size_t>(is_short ? groups * GK__MATRIX_LOADS : groups));
   plan.blocks = static_cast<unsigned>(blocks < GK__ROW_BLOCKS ? blocks : GK__ROW_BLOCKS);
   return plan;
 }
@@ -3993,21 +3995,21 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
   while (2 * plan.folds * plan.col_count <= line * vector_width && plan.folds < plan.row_count) plan.folds *= 2;
   plan.fold_factor = plan.folds > 1 ? static_cast<unsigned>(65536 / plan.col_count) + 1 : 0;
   const size_t vectors = gk_ceil_div(plan.folds * plan.col_count, static_cast<size_t>(vector_width));
-  const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * GK__MATRIX_SLOTS);
+  const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * GK__MATRIX_LOADS);
   /* The greatest power of two of groups, in all blocks, that each column can have. */
   const unsigned groups = 1u << gk__bits_for(steps, gk__bits_for(GK__MATRIX_THREADS / vectors / 2 + 1, 17));
   plan.block_threads = gk__least_of(groups * line > least ? groups * line : least, most, most);
   plan.group_bits = gk__bits_for(groups * line < plan.block_threads ? plan.block_threads / groups : line, 10);
-  plan.pieces = gk_ceil_div(vectors, static_cast<size_t>(1) << plan.group_bits);
-  plan.partitions = gk__least_of(GK__MATRIX_THREADS / plan.block_threads / plan.pieces,
+  plan.stripes = gk_ceil_div(vectors, static_cast<size_t>(1) << plan.group_bits);
+  plan.partitions = gk__least_of(GK__MATRIX_THREADS / plan.block_threads / plan.stripes,
                                  gk_ceil_div(steps, static_cast<size_t>(plan.block_threads >> plan.group_bits)),
                                  GK__MATRIX_BYTES / slot_bytes / plan.col_count);
-  const size_t blocks = plan.pieces * plan.partitions;
+  const size_t blocks = plan.stripes * plan.partitions;
   plan.blocks = blocks < 0x7fffffffu ? static_cast<unsigned>(blocks) : 0x7fffffffu;
   return plan;
 }
 
-/* A number of elements or rows, as far as it matters. */
+/* A number of elements or rows as an int. All larger ones are alike to the callers. */
 GK__D int gk__clamped(size_t n) { return n < 0x40000000 ? static_cast<int>(n) : 0x40000000; }
 /* Loads a vector of a row, or its first `left` elements if it has more: one by one, which is how those of a computed
  * input are loaded, or as a word. */
@@ -4025,29 +4027,29 @@ GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items,
   gk__unpack_vector(item, word);
 }
 /* By one thread: its vectors of a row, of which the first one begins at first_col; of short rows one vector each of the
- * rows first_row, first_row + plan.slot_rows ... */
+ * rows first_row, first_row + plan.load_rows ... */
 template <class Input, class Operator, class Acc>
-GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_SLOTS][1], const Input &input, const gk__matrix_plan &plan,
+GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_LOADS][1], const Input &input, const gk__matrix_plan &plan,
                          size_t first_row, size_t first_col, const Operator &operation) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned slots = GK__MATRIX_SLOTS;
+  const unsigned loads = GK__MATRIX_LOADS;
   const int rows_left = first_row < plan.row_count ? gk__clamped(plan.row_count - first_row) : 0;
-  const size_t slot_step = plan.slot_rows * plan.leading_dim + plan.slot_cols;
+  const size_t load_step = plan.load_rows * plan.leading_dim + plan.load_cols;
   const Input row_items = input + first_row * plan.leading_dim;
   for (size_t i = first_col; i < plan.col_count; i += plan.pass_cols) {
     const int cols_left = gk__clamped(plan.col_count - i);
-    Item item[slots][gk__reduce_tile<Item>::vector_width];
-    int left[slots];
+    Item item[loads][gk__reduce_tile<Item>::vector_width];
+    int left[loads];
     GK__UNROLL
-    for (unsigned k = 0; k < slots; k++) {
-      const bool has_row = static_cast<int>(k * plan.slot_rows) < rows_left;
-      left[k] = has_row ? cols_left - static_cast<int>(k * plan.slot_cols) : 0;
-      if (left[k] > 0) gk__load_row_items(item[k], row_items + (i + k * slot_step), left[k], plan.aligned);
+    for (unsigned k = 0; k < loads; k++) {
+      const bool has_row = static_cast<int>(k * plan.load_rows) < rows_left;
+      left[k] = has_row ? cols_left - static_cast<int>(k * plan.load_cols) : 0;
+      if (left[k] > 0) gk__load_row_items(item[k], row_items + (i + k * load_step), left[k], plan.aligned);
     }
     GK__UNROLL
-    for (unsigned k = 0; k < slots; k++)
+    for (unsigned k = 0; k < loads; k++)
       if (left[k] > 0)
-        gk__accumulate_items(accumulator[k], item[k], i + k * plan.slot_cols, static_cast<unsigned>(left[k]),
+        gk__accumulate_items(accumulator[k], item[k], i + k * plan.load_cols, static_cast<unsigned>(left[k]),
                              operation);
   }
 }
@@ -4090,24 +4092,24 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
   const unsigned thread = threadIdx.x & ((1u << plan.group_bits) - 1);
   const unsigned partition = several ? blockIdx.x % plan.partitions : 0;
   const size_t groups = by_block ? 1 : GK__MATRIX_BLOCK >> plan.group_bits;
-  const size_t block_rows = plan.slot_rows ? groups * GK__MATRIX_SLOTS : groups;
+  const size_t block_rows = plan.load_rows ? groups * GK__MATRIX_LOADS : groups;
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0; /* read after the row: the atomic runs while data is loaded */
   if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
   for (size_t block_row = (several ? blockIdx.x / plan.partitions : blockIdx.x) * block_rows;
        block_row < plan.row_count; block_row += gridDim.x * block_rows) {
     const size_t first_row = block_row + (threadIdx.x >> plan.group_bits);
-    Acc accumulator[GK__MATRIX_SLOTS][1];
+    Acc accumulator[GK__MATRIX_LOADS][1];
     GK__UNROLL
     for (auto &each : accumulator) each[0] = operation.identity();
     gk__fold_rows(accumulator, input, plan, first_row,
                   (partition * plan.block_threads + thread) * static_cast<size_t>(plan.thread_cols), operation);
     GK__UNROLL
-    for (unsigned k = 1; k < GK__MATRIX_SLOTS && !plan.slot_rows; k++)
+    for (unsigned k = 1; k < GK__MATRIX_LOADS && !plan.load_rows; k++)
       accumulator[0][0] = operation(accumulator[0][0], accumulator[k][0]);
     GK__UNROLL
-    for (unsigned k = 0; k < (plan.slot_rows ? GK__MATRIX_SLOTS : 1); k++) {
-      const size_t row_idx = first_row + k * plan.slot_rows;
+    for (unsigned k = 0; k < (plan.load_rows ? GK__MATRIX_LOADS : 1); k++) {
+      const size_t row_idx = first_row + k * plan.load_rows;
       Acc value = gk__reduce_lanes(accumulator[k][0], 1u << (by_block ? 5 : plan.group_bits), operation);
       if (k == 0 && by_block) { /* it has no second row */
         if (gk_lane() == 0) warp_value[gk_warp()] = value;
@@ -4132,24 +4134,24 @@ template <unsigned Width, class Input, class Operator, class Acc>
 GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
                             size_t first_col, size_t begin, unsigned stride, const Operator &operation) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned slots = GK__MATRIX_SLOTS, row_step = stride * plan.folds;
+  const unsigned loads = GK__MATRIX_LOADS, row_step = stride * plan.folds;
   const int folds = static_cast<int>(plan.folds), col_count = gk__clamped(plan.col_count);
   const bool has_vectors = folds == 1 || plan.leading_dim == plan.col_count;
   const size_t gap = plan.leading_dim - plan.col_count; /* between rows */
-  const size_t folded_cols = plan.folds * plan.col_count, slot_step = row_step * plan.leading_dim;
+  const size_t folded_cols = plan.folds * plan.col_count, load_step = row_step * plan.leading_dim;
   if (first_col >= folded_cols) return;
   const int cols_left = gk__clamped(folded_cols - first_col);
-  for (size_t first_row = begin * plan.folds; first_row < plan.row_count; first_row += slots * row_step) {
+  for (size_t first_row = begin * plan.folds; first_row < plan.row_count; first_row += loads * row_step) {
     const int rows_left = gk__clamped(plan.row_count - first_row);
     const Input row_items = input + (first_row * plan.leading_dim + first_col);
-    Item item[slots][Width];
-    int left[slots]; /* elements that there are from the vector's first one on */
+    Item item[loads][Width];
+    int left[loads]; /* elements that there are from the vector's first one on */
     GK__UNROLL
-    for (unsigned k = 0; k < slots; k++) {
+    for (unsigned k = 0; k < loads; k++) {
       const int missing_rows = folds - rows_left + static_cast<int>(k * row_step);
       left[k] = missing_rows >= folds ? 0 : cols_left - (missing_rows > 0 ? missing_rows * col_count : 0);
       if (has_vectors) {
-        if (left[k] > 0) gk__load_row_items(item[k], row_items + k * slot_step, left[k], plan.aligned);
+        if (left[k] > 0) gk__load_row_items(item[k], row_items + k * load_step, left[k], plan.aligned);
         continue;
       }
       unsigned factor = plan.fold_factor;
@@ -4157,10 +4159,10 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
       GK__UNROLL
       for (unsigned j = 0; j < Width; j++)
         if (static_cast<int>(j) < left[k])
-          item[k][j] = row_items[k * slot_step + j + ((static_cast<unsigned>(first_col) + j) * factor >> 16) * gap];
+          item[k][j] = row_items[k * load_step + j + ((static_cast<unsigned>(first_col) + j) * factor >> 16) * gap];
     }
     GK__UNROLL
-    for (unsigned k = 0; k < slots; k++) {
+    for (unsigned k = 0; k < loads; k++) {
       GK__UNROLL
       for (unsigned j = 0; j < Width; j++) {
         const unsigned fold = (static_cast<unsigned>(first_col) + j) * plan.fold_factor >> 16;
@@ -4190,7 +4192,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   const bool several = plan.partitions > 1;
   const unsigned group_threads = 1u << plan.group_bits, thread = threadIdx.x & (group_threads - 1);
   const unsigned groups = block_threads >> plan.group_bits, stripe_cols = group_threads * vector_width;
-  const unsigned stripes = static_cast<unsigned>(plan.pieces), partition = several ? blockIdx.x / stripes : 0;
+  const unsigned stripes = static_cast<unsigned>(plan.stripes), partition = several ? blockIdx.x / stripes : 0;
   const size_t first_col = (blockIdx.x - partition * stripes) * static_cast<size_t>(stripe_cols);
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0;
@@ -4285,7 +4287,7 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
   GK_TRY(gk__check_matrix_call("gk_reduce_columns", input, output, shape, shape.col_count));
   if (shape.col_count == 0) return cudaSuccess;
   const gk__matrix_plan plan = gk__plan_columns(shape, vector_width, sizeof(gk__slot<Acc>));
-  if (plan.blocks < plan.pieces)
+  if (plan.blocks < plan.stripes)
     return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
                     shape.col_count);
   return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<Input, Out, Functor>), input,
@@ -4904,7 +4906,7 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
  * Short rows, and rows that are many enough to keep the memory busy, are scanned by a warp each: 32 elements after the
  * other, by gk_warp_scan_inclusive, onto what stands before them. The others are scanned as above, tile by tile. */
 
-enum { GK__SCAN_WARP_STEPS = 4 }; /* loads of a thread that are under way at a time */
+enum { GK__SCAN_WARP_STEPS = 4 }; /* elements that a thread loads at a time */
 #define GK__SCAN_WARP_COLS 1024u
 #define GK__SCAN_WARP_ROWS 8192u
 #define GK__SCAN_MOST_BLOCKS 8192u
