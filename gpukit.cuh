@@ -2744,7 +2744,7 @@ template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from_lane, 
  * i + distance. If lane_count is a power of two, lanes for which there is no such lane combine their own value with
  * itself. That takes no test, and the result does not reach lane 0. */
 template <class Acc, class Operator>
-GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned lane_count) {
+GK__D Acc gk__warp_reduce(Acc value, const Operator &operation, unsigned lane_count) {
   const unsigned lane_id = gk_lane();
   const bool is_power_of_two = (lane_count & (lane_count - 1)) == 0;
   GK__UNROLL
@@ -2755,11 +2755,6 @@ GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned la
     if (combines) value = operation(value, other);
   }
   return gk_shuffle(value, 0, lane_count);
-}
-
-template <class Acc, class Operator>
-GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned lane_count) {
-  return gk__warp_reduce_tree(value, operation, lane_count);
 }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /* Argmin and argmax of integers of up to 32 bits and of floats use the warp's integer minimum and maximum. The sort key
@@ -2819,26 +2814,23 @@ GK__D Acc gk__warp_scan_inclusive(Acc value, const Operator &operation, unsigned
   }
   return value;
 }
-/* The value of the lane before; lane 0 gets its own. */
-template <class Acc> GK__D Acc gk__previous_lane(const Acc &value, unsigned lane_count = 32) {
-  return gk_shuffle(value, gk_lane() ? gk_lane() - 1 : 0, lane_count);
-}
-template <class Acc, class Operator>
-GK__D Acc gk__warp_scan_exclusive(const Acc &value, const Operator &operation, unsigned lane_count) {
-  const Acc before = gk__previous_lane(gk__warp_scan_inclusive(value, operation, lane_count), lane_count);
-  return gk_lane() ? before : operation.identity();
-}
 template <class Acc, class Operator>
 GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count) {
   typedef gk__combination<Operator, Acc> combination;
   return combination::narrow(
       gk__warp_scan_inclusive(combination::widen(value), typename combination::functor(operation), lane_count));
 }
+/* The value of the lane before; lane 0 gets its own. */
+template <class Acc> GK__D Acc gk__previous_lane(const Acc &value, unsigned lane_count = 32) {
+  return gk_shuffle(value, gk_lane() ? gk_lane() - 1 : 0, lane_count);
+}
 template <class Acc, class Operator>
 GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_count) {
   typedef gk__combination<Operator, Acc> combination;
-  return combination::narrow(
-      gk__warp_scan_exclusive(combination::widen(value), typename combination::functor(operation), lane_count));
+  const typename combination::functor functor(operation);
+  const auto before =
+      gk__previous_lane(gk__warp_scan_inclusive(combination::widen(value), functor, lane_count), lane_count);
+  return combination::narrow(gk_lane() ? before : functor.identity());
 }
 
 /* --- Block -------------------------------------------------------------------------------------------------------*/
