@@ -2337,9 +2337,9 @@ template <class Item> GK__D void gk__forget(Item **x) {
 
 /* --- Index -------------------------------------------------------------------------------------------------------*/
 
-/* The number of blocks that cover n, at most the limit. 0 threads per block, which CUDA refuses, are taken for 1. */
-inline unsigned gk__grid_dim(size_t n, unsigned block_threads, unsigned limit) {
-  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads ? block_threads : 1));
+/* The number of blocks that cover n, at most the limit. Blocks of size 0, which CUDA refuses, are taken for 1. */
+inline unsigned gk__grid_dim(size_t n, unsigned block_size, unsigned limit) {
+  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_size ? block_size : 1));
   return blocks < limit ? static_cast<unsigned>(blocks) : limit;
 }
 inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block_dim) {
@@ -2465,6 +2465,17 @@ template <class Item, class Func> GK__HD const Item *gk__memory_of(const gk__com
 template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
   static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
   return const_cast<typename gk__known<Item>::type *>(gk__known_array(array));
+}
+/* The arguments of a call as its kernels take them: an input is a pointer or computed, and an output is a pointer. */
+template <class Input>
+using gk__input_type =
+    typename std::decay<decltype(gk__known_array(gk__pointer_to(std::declval<const Input &>())))>::type;
+template <class Array> using gk__item_type = typename gk__source<gk__input_type<Array>>::item_type;
+template <class Input> gk__input_type<Input> gk__input_of(const Input &input) {
+  return gk__known_array(gk__pointer_to(input));
+}
+template <class Output> gk__item_type<Output> *gk__output_of(Output &output) {
+  return gk__known_output(gk__pointer_to(output));
 }
 
 /* gk__convert<Target, From>::from(x): conversions between the types of input, computation and output. Wide types go to
@@ -3748,6 +3759,13 @@ cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *ou
   GK_TRY(gk__check_array(call, "input", input, n, n));
   return gk__check_array(call, "output", output, n, n_out);
 }
+/* Begins a call with these arguments: clears the detail, and checks sizes and arrays. */
+template <class Input, class Output>
+cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, Output &output, size_t n_out) {
+  gk__clear_detail();
+  GK_TRY(gk__check_sizes(call, input, n, output, n_out));
+  return gk__check_arrays(call, gk__input_of(input), gk__output_of(output), n, n_out);
+}
 
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
  * call checks the scratch that it is given, even if it does not need it. */
@@ -3826,23 +3844,15 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
   return gk__free_temporary(status, temporary.ptr, call, stream);
 }
 
-template <class Input, class Out, class Operator>
-cudaError_t gk__reduce_array(const Input &input, Out *output, size_t n, Operator operation, cudaStream_t stream,
-                             const gk_scratch *scratch) {
-  typedef typename gk__source<Input>::item_type Item;
-  typedef typename gk__functor<Operator, Item>::reduce Functor;
-  typedef gk__slot<typename gk__working<Functor>::type> slot;
-  gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(input), gk__known_output(output), n, 1));
-  return gk__reduce("gk_reduce", gk__known_array(input), gk__known_output(output), n,
-                    gk__functor_of<Functor>(operation), gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)),
-                    stream, scratch);
-}
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                       const gk_scratch *scratch) {
-  GK_TRY(gk__check_sizes("gk_reduce", input, n, output, 1));
-  return gk__reduce_array(gk__pointer_to(input), gk__pointer_to(output), n, operation, stream, scratch);
+  typedef gk__item_type<Input> Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
+  typedef gk__slot<typename gk__working<Functor>::type> slot;
+  GK_TRY(gk__begin_call("gk_reduce", input, n, output, 1));
+  return gk__reduce("gk_reduce", gk__input_of(input), gk__output_of(output), n, gk__functor_of<Functor>(operation),
+                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)), stream, scratch);
 }
 template <class Input, class Value, class Operator>
 cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation, cudaStream_t stream,
@@ -3852,8 +3862,7 @@ cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator
   gk__clear_detail();
   GK_TRY(gk__check_size(call, "input", input, n));
   GK_TRY(gk__begin_value(&result, value, sizeof(Value), call, stream));
-  const cudaError_t status =
-      gk__reduce_array(gk__pointer_to(input), static_cast<Value *>(result), n, operation, stream, scratch);
+  const cudaError_t status = gk_reduce(input, static_cast<Value *>(result), n, operation, stream, scratch);
   return gk__end_value(status, value, result, sizeof(Value), call, stream);
 }
 /* The products of two arrays, rounded. */
@@ -3868,11 +3877,9 @@ template <class Item> struct gk__products {
 template <class InputX, class InputY, class Output>
 cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream,
                    const gk_scratch *scratch) {
-  typedef typename gk__known<gk__item_of_array<const InputX>>::type Item;
-  static_assert(std::is_same<Item, typename gk__known<gk__item_of_array<const InputY>>::type>::value,
-                "gk_dot: both arrays have elements of the same type");
-  const gk__products<Item> products = {gk__known_array(gk__pointer_to(x)),
-                                       reinterpret_cast<const Item *>(gk__known_array(gk__pointer_to(y)))};
+  typedef gk__item_type<InputX> Item;
+  static_assert(std::is_same<Item, gk__item_type<InputY>>::value, "gk_dot: both arrays have elements of the same type");
+  const gk__products<Item> products = {gk__input_of(x), reinterpret_cast<const Item *>(gk__input_of(y))};
   gk__clear_detail();
   GK_TRY(gk__check_size("gk_dot", "x", x, n));
   GK_TRY(gk__check_size("gk_dot", "y", y, n));
@@ -3977,8 +3984,7 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
     plan.load_cols = vector_width;
     plan.thread_cols = GK__MATRIX_LOADS * vector_width;
   }
-  const size_t blocks = gk_ceil_div(plan.row_count, static_cast<size_t>(is_short ? groups * GK__MATRIX_LOADS : groups));
-  plan.blocks = static_cast<unsigned>(blocks < GK__ROW_BLOCKS ? blocks : GK__ROW_BLOCKS);
+  plan.blocks = gk__grid_dim(plan.row_count, is_short ? groups * GK__MATRIX_LOADS : groups, GK__ROW_BLOCKS);
   return plan;
 }
 inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
@@ -3996,8 +4002,7 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
   plan.partitions = gk__least_of(GK__MATRIX_THREADS / plan.block_threads / plan.stripes,
                                  gk_ceil_div(steps, static_cast<size_t>(plan.block_threads >> plan.group_bits)),
                                  GK__MATRIX_BYTES / slot_bytes / plan.col_count);
-  const size_t blocks = plan.stripes * plan.partitions;
-  plan.blocks = blocks < 0x7fffffffu ? static_cast<unsigned>(blocks) : 0x7fffffffu;
+  plan.blocks = gk__grid_dim(plan.stripes * plan.partitions, 1, 0x7fffffffu);
   return plan;
 }
 
@@ -4225,81 +4230,67 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
-/* What gk_reduce requires of its arrays, for a matrix of this shape and so many outputs. */
-template <class Input, class Out>
-cudaError_t gk__check_matrix_call(const char *call, const Input &input, const Out *output, const gk__matrix_plan &shape,
+/* gk__begin_call for a matrix of this shape and so many outputs. */
+template <class Input, class Output>
+cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                   size_t output_count) {
-  const size_t item_bytes = sizeof(typename gk__source<Input>::item_type), most = static_cast<size_t>(-1);
-  const size_t n = shape.row_count && shape.col_count ? (shape.row_count - 1) * shape.leading_dim + shape.col_count : 0;
+  const size_t item_bytes = sizeof(gk__item_type<Input>), most = static_cast<size_t>(-1);
+  const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
+  gk__clear_detail();
+  GK_TRY(gk__check_sizes(call, input, n, output, output_count));
   if (shape.leading_dim < shape.col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     shape.leading_dim, shape.col_count);
   if (gk__saturated_product(gk__saturated_product(shape.row_count, shape.leading_dim), item_bytes) == most ||
-      gk__saturated_product(output_count, sizeof(Out)) == most)
+      gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == most)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
                     shape.row_count, shape.leading_dim);
-  GK_TRY(gk__check_array(call, "input", input, n, n));
-  return gk__check_array(call, "output", output, output_count, output_count);
+  GK_TRY(gk__check_array(call, "input", gk__input_of(input), n, n));
+  return gk__check_array(call, "output", gk__output_of(output), output_count, output_count);
 }
-template <class Acc, class Kernel, class Input, class Out, class Functor>
-cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Out *output,
+template <class Acc, class Kernel, class Input, class Output, class Functor>
+cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Output &output,
                               gk__matrix_plan plan, size_t output_count, const Functor &operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  const size_t row_bytes =
-      plan.leading_dim * sizeof(typename gk__source<Input>::item_type) * (plan.folds ? plan.folds : 1);
+  const size_t row_bytes = plan.leading_dim * sizeof(gk__item_type<Input>) * (plan.folds ? plan.folds : 1);
   const size_t bytes =
       plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
-  plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(input)) | row_bytes) % 16 == 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, bytes, stream, scratch, input, output,
-                                    operation);
+  plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input))) | row_bytes) % 16 == 0;
+  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, bytes, stream, scratch, gk__input_of(input),
+                                    gk__output_of(output), operation);
 }
 
-template <class Input, class Out, class Operator>
-cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
-                            cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__source<Input>::item_type Item;
-  typedef typename gk__functor<Operator, Item>::reduce Functor;
-  typedef typename gk__working<Functor>::type Acc;
-  gk__clear_detail();
-  GK_TRY(gk__check_matrix_call("gk_reduce_rows", input, output, shape, shape.row_count));
-  if (shape.row_count == 0) return cudaSuccess;
-  return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<Input, Out, Functor>), input,
-                                output,
-                                gk__plan_rows(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>)),
-                                shape.row_count, gk__functor_of<Functor>(operation), stream, scratch);
-}
-template <class Input, class Out, class Operator>
-cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
-                               cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__source<Input>::item_type Item;
-  typedef typename gk__functor<Operator, Item>::reduce Functor;
-  typedef typename gk__working<Functor>::type Acc;
-  const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width;
-  gk__clear_detail();
-  GK_TRY(gk__check_matrix_call("gk_reduce_columns", input, output, shape, shape.col_count));
-  if (shape.col_count == 0) return cudaSuccess;
-  const gk__matrix_plan plan = gk__plan_columns(shape, vector_width, sizeof(gk__slot<Acc>));
-  if (plan.blocks < plan.stripes)
-    return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
-                    shape.col_count);
-  return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<Input, Out, Functor>), input,
-                                output, plan, shape.col_count, gk__functor_of<Functor>(operation), stream, scratch);
-}
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count, size_t leading_dim,
                            Operator operation, cudaStream_t stream, const gk_scratch *scratch) {
-  GK_TRY(gk__check_sizes("gk_reduce_rows", input, gk__matrix_extent(row_count, col_count, leading_dim), output,
-                         row_count));
-  return gk__reduce_rows(gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
-                         gk__matrix_shape(row_count, col_count, leading_dim), operation, stream, scratch);
+  typedef gk__item_type<Input> Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
+  typedef typename gk__working<Functor>::type Acc;
+  const gk__matrix_plan shape = gk__matrix_shape(row_count, col_count, leading_dim);
+  GK_TRY(gk__begin_matrix_call("gk_reduce_rows", input, output, shape, row_count));
+  if (row_count == 0) return cudaSuccess;
+  const auto kernel = GK__KERNEL(gk__reduce_rows_kernel<gk__input_type<Input>, gk__item_type<Output>, Functor>);
+  return gk__launch_matrix<Acc>("gk_reduce_rows", kernel, input, output,
+                                gk__plan_rows(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>)),
+                                row_count, gk__functor_of<Functor>(operation), stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_count, size_t col_count,
                               size_t leading_dim, Operator operation, cudaStream_t stream, const gk_scratch *scratch) {
-  GK_TRY(gk__check_sizes("gk_reduce_columns", input, gk__matrix_extent(row_count, col_count, leading_dim), output,
-                         col_count));
-  return gk__reduce_columns(gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
-                            gk__matrix_shape(row_count, col_count, leading_dim), operation, stream, scratch);
+  typedef gk__item_type<Input> Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
+  typedef typename gk__working<Functor>::type Acc;
+  const gk__matrix_plan shape = gk__matrix_shape(row_count, col_count, leading_dim);
+  GK_TRY(gk__begin_matrix_call("gk_reduce_columns", input, output, shape, col_count));
+  if (col_count == 0) return cudaSuccess;
+  const gk__matrix_plan plan =
+      gk__plan_columns(shape, gk__column_vector<Item, Acc>::vector_width, sizeof(gk__slot<Acc>));
+  if (plan.blocks < plan.stripes)
+    return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
+                    col_count);
+  const auto kernel = GK__KERNEL(gk__reduce_columns_kernel<gk__input_type<Input>, gk__item_type<Output>, Functor>);
+  return gk__launch_matrix<Acc>("gk_reduce_columns", kernel, input, output, plan, col_count,
+                                gk__functor_of<Functor>(operation), stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -4365,12 +4356,12 @@ inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
   plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * items_per_thread);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
   plan.capacity = 0;
-  plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
+  plan.blocks = gk__grid_dim(plan.tiles, 1, 0x7fffffffu);
   return plan;
 }
-inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
-  return gk__plan_scan_of(n, n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes)
-                                                  : gk__scan_items_for_small_n(item_bytes));
+inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes, size_t most_small_n = GK__SCAN_SMALL_N) {
+  return gk__plan_scan_of(n, n > most_small_n ? gk__scan_items_for_large_n(item_bytes)
+                                              : gk__scan_items_for_small_n(item_bytes));
 }
 /* For the rows of a matrix: tiles and groups are those of a row. Tickets count the tiles of all rows. */
 struct gk__row_scan_plan : gk__scan_plan {
@@ -4848,48 +4839,40 @@ cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   typedef typename gk__working<Operator>::type Acc;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__REDUCE_THREADS,
+  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__SCAN_THREADS,
                                     plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0, stream, scratch,
                                     input, output, n, operation, init, inclusive);
 }
 
 /* Checks the arrays, plans and launches. init: of the working type. */
-template <class Input, class Out, class Operator, class Acc>
-cudaError_t gk__scan_call(const char *call, const Input &input, Out *output, size_t n, const Operator &operation,
+template <class Input, class Output, class Functor, class Acc>
+cudaError_t gk__scan_call(const char *call, const Input &input, Output &output, size_t n, const Functor &operation,
                           const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
-  gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
-  typedef typename gk__source<Input>::item_type Element;
-  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, typename gk__known<Out>::type>());
-  return gk__scan(call, gk__known_array(input), gk__known_output(output), n, operation, init, inclusive, plan, stream,
-                  scratch);
+  GK_TRY(gk__begin_call(call, input, n, output, n));
+  const size_t item_bytes = gk__scan_item_bytes<gk__item_type<Input>, gk__item_type<Output>>();
+  return gk__scan(call, gk__input_of(input), gk__output_of(output), n, operation, init, inclusive,
+                  gk__plan_scan(n, item_bytes), stream, scratch);
 }
+template <class Operator, class Output>
+using gk__scan_functor = typename gk__functor<Operator, gk__item_type<Output>>::scan;
 
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
-  const Functor f = gk__functor_of<Functor>(operation);
-  GK_TRY(gk__check_sizes("gk_scan_inclusive", input, n, output, n));
-  return gk__scan_call("gk_scan_inclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), true,
-                       stream, scratch);
+  const auto f = gk__functor_of<gk__scan_functor<Operator, Output>>(operation);
+  return gk__scan_call("gk_scan_inclusive", input, output, n, f, f.identity(), true, stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
-  const Functor f = gk__functor_of<Functor>(operation);
-  GK_TRY(gk__check_sizes("gk_scan_exclusive", input, n, output, n));
-  return gk__scan_call("gk_scan_exclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), false,
-                       stream, scratch);
+  const auto f = gk__functor_of<gk__scan_functor<Operator, Output>>(operation);
+  return gk__scan_call("gk_scan_exclusive", input, output, n, f, f.identity(), false, stream, scratch);
 }
 template <class Input, class Output, class Operator, class Init>
 cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
-  const Functor f = gk__functor_of<Functor>(operation);
-  GK_TRY(gk__check_sizes("gk_scan_exclusive_init", input, n, output, n));
-  return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
+  typedef gk__scan_functor<Operator, Output> Functor;
+  return gk__scan_call("gk_scan_exclusive_init", input, output, n, gk__functor_of<Functor>(operation),
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
 }
 
@@ -4935,55 +4918,47 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS)
   }
 }
 
-template <class Input, class Out, class Operator>
-cudaError_t gk__scan_matrix(const char *call, const Input &input, Out *output, const gk__matrix_plan &shape,
-                            const Operator &operation, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__source<Input>::item_type Item;
-  const size_t rows_of_block = GK__SCAN_THREADS / 32, item_bytes = gk__scan_item_bytes<Item, Out>();
-  const size_t outputs =
-      shape.row_count && shape.col_count ? (shape.row_count - 1) * shape.leading_dim + shape.col_count : 0;
-  gk__clear_detail();
-  GK_TRY(gk__check_matrix_call(call, input, output, shape, outputs));
-  if (outputs == 0) return cudaSuccess;
-  if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS) {
-    const size_t blocks = gk_ceil_div(shape.row_count, rows_of_block);
-    return gk__launch_kernel(call, GK__KERNEL(gk__scan_rows_kernel<Input, Out, Operator>),
-                             static_cast<unsigned>(blocks < GK__SCAN_MOST_BLOCKS ? blocks : GK__SCAN_MOST_BLOCKS),
-                             static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, shape.row_count,
-                             shape.col_count, shape.leading_dim, operation, inclusive);
-  }
+template <class Input, class Output, class Functor>
+cudaError_t gk__scan_rows_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
+                               const Functor &operation, bool inclusive, cudaStream_t stream,
+                               const gk_scratch *scratch) {
+  typedef gk__item_type<Input> Item;
+  typedef gk__item_type<Output> Out;
+  const size_t extent = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
+  GK_TRY(gk__begin_matrix_call(call, input, output, shape, extent));
+  if (extent == 0) return cudaSuccess;
+  if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS)
+    return gk__launch_kernel(call, GK__KERNEL(gk__scan_rows_kernel<gk__input_type<Input>, Out, Functor>),
+                             gk__grid_dim(shape.row_count, GK__SCAN_WARPS, GK__SCAN_MOST_BLOCKS),
+                             static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, gk__input_of(input),
+                             gk__output_of(output), shape.row_count, shape.col_count, shape.leading_dim, operation,
+                             inclusive);
   gk__row_scan_plan plan = gk__row_scan_plan();
   static_cast<gk__scan_plan &>(plan) =
-      gk__plan_scan_of(shape.col_count, shape.col_count > GK__SCAN_LONG_ROW ? gk__scan_items_for_large_n(item_bytes)
-                                                                            : gk__scan_items_for_small_n(item_bytes));
+      gk__plan_scan(shape.col_count, gk__scan_item_bytes<Item, Out>(), GK__SCAN_LONG_ROW);
   plan.row_count = shape.row_count;
   plan.leading_dim = shape.leading_dim;
-  const size_t tile_count = gk__saturated_product(plan.tiles, plan.row_count);
-  plan.blocks = tile_count < 0x7fffffffu ? static_cast<unsigned>(tile_count) : 0x7fffffffu;
-  return gk__scan(call, input, output, shape.col_count, operation, operation.identity(), inclusive, plan, stream,
-                  scratch);
+  plan.blocks = gk__grid_dim(gk__saturated_product(plan.tiles, plan.row_count), 1, 0x7fffffffu);
+  return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, operation, operation.identity(),
+                  inclusive, plan, stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
                                    size_t leading_dim, Operator operation, cudaStream_t stream,
                                    const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
-  const size_t extent = gk__matrix_extent(row_count, col_count, leading_dim);
-  GK_TRY(gk__check_sizes("gk_scan_rows_inclusive", input, extent, output, extent));
-  return gk__scan_matrix("gk_scan_rows_inclusive", gk__known_array(gk__pointer_to(input)),
-                         gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
-                         gk__functor_of<Functor>(operation), true, stream, scratch);
+  typedef gk__scan_functor<Operator, Output> Functor;
+  return gk__scan_rows_call("gk_scan_rows_inclusive", input, output,
+                            gk__matrix_shape(row_count, col_count, leading_dim), gk__functor_of<Functor>(operation),
+                            true, stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
                                    size_t leading_dim, Operator operation, cudaStream_t stream,
                                    const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
-  const size_t extent = gk__matrix_extent(row_count, col_count, leading_dim);
-  GK_TRY(gk__check_sizes("gk_scan_rows_exclusive", input, extent, output, extent));
-  return gk__scan_matrix("gk_scan_rows_exclusive", gk__known_array(gk__pointer_to(input)),
-                         gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
-                         gk__functor_of<Functor>(operation), false, stream, scratch);
+  typedef gk__scan_functor<Operator, Output> Functor;
+  return gk__scan_rows_call("gk_scan_rows_exclusive", input, output,
+                            gk__matrix_shape(row_count, col_count, leading_dim), gk__functor_of<Functor>(operation),
+                            false, stream, scratch);
 }
 
 /* --- Select ------------------------------------------------------------------------------------------------------*/
@@ -5152,21 +5127,19 @@ cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, s
   gk__clear_detail();
   GK_TRY(gk__check_size("gk_select", "input", input, n));
   GK_TRY(gk__check_size("gk_select", "kept_count", kept_count, 1));
-  return gk__select("gk_select", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
-                    gk__known_output(gk__pointer_to(kept_count)), n, gk__keep_if<Predicate>{keep}, stream, scratch);
+  return gk__select("gk_select", gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n,
+                    gk__keep_if<Predicate>{keep}, stream, scratch);
 }
 template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__known<gk__item_of_array<const Flags>>::type Flag;
-  const gk__keep_flagged<Flag> keep = {gk__known_array(gk__pointer_to(item_flags))};
+  const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags)};
   gk__clear_detail();
   GK_TRY(gk__check_size("gk_select_flagged", "input", input, n));
   GK_TRY(gk__check_size("gk_select_flagged", "item_flags", item_flags, n));
   GK_TRY(gk__check_size("gk_select_flagged", "kept_count", kept_count, 1));
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", keep.item_flags, n, n));
-  return gk__select("gk_select_flagged", gk__known_array(gk__pointer_to(input)),
-                    gk__known_output(gk__pointer_to(output)), gk__known_output(gk__pointer_to(kept_count)), n, keep,
+  return gk__select("gk_select_flagged", gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n, keep,
                     stream, scratch);
 }
 
@@ -5177,21 +5150,16 @@ template <class Input, class Out>
 __global__ void __launch_bounds__(GK__COPY_THREADS) gk__copy_kernel(Input input, Out *output, size_t n) {
   GK_FOR_1D (i, n) output[i] = gk__convert<Out, typename gk__source<Input>::item_type>::from(input[i]);
 }
-template <class Input, class Out>
-cudaError_t gk__copy_array(const char *call, const Input &input, Out *output, size_t n, cudaStream_t stream) {
-  const unsigned block_threads = GK__COPY_THREADS, most_blocks = 1u << 16;
-  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads));
-  gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, input, output, n, n));
-  return gk__launch(call, gk__copy_kernel<Input, Out>,
-                    dim3(blocks < most_blocks ? static_cast<unsigned>(blocks) : most_blocks), dim3(block_threads), 0,
-                    stream, input, output, n);
+template <class Input, class Output>
+cudaError_t gk__copy_array(const char *call, const Input &input, Output &output, size_t n, cudaStream_t stream) {
+  GK_TRY(gk__begin_call(call, input, n, output, n));
+  return gk__launch(call, gk__copy_kernel<gk__input_type<Input>, gk__item_type<Output>>,
+                    dim3(gk__grid_dim(n, GK__COPY_THREADS, 1u << 16)), dim3(GK__COPY_THREADS), 0, stream,
+                    gk__input_of(input), gk__output_of(output), n);
 }
 template <class Input, class Output>
 cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream) {
-  GK_TRY(gk__check_sizes("gk_copy", input, n, output, n));
-  return gk__copy_array("gk_copy", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)), n,
-                        stream);
+  return gk__copy_array("gk_copy", input, output, n, stream);
 }
 
 template <class Item> struct gk__progression {
@@ -5205,12 +5173,10 @@ template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t
 }
 template <class Output, class Begin, class Increment>
 cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream) {
-  typedef typename gk__known<gk__item_of_array<Output>>::type Item;
-  typedef typename gk__carried<Item>::type Acc;
+  typedef typename gk__carried<gk__item_type<Output>>::type Acc;
   const gk__progression<Acc> values = {gk__convert<Acc, Begin>::from(begin),
                                        gk__convert<Acc, Increment>::from(increment)};
-  GK_TRY(gk__check_size("gk_iota", "output", output, n));
-  return gk__copy_array("gk_iota", gk_computed<Acc>(values), gk__known_output(gk__pointer_to(output)), n, stream);
+  return gk__copy_array("gk_iota", gk_computed<Acc>(values), output, n, stream);
 }
 
 /* 64 random bits: two words of Philox 4x32-10, of which i is the counter and the seed the key. */
@@ -5290,11 +5256,9 @@ template <class Acc, bool Normal> struct gk__random {
 };
 template <bool Normal, class Output>
 cudaError_t gk__random_array(const char *call, Output &output, size_t n, uint64_t seed, cudaStream_t stream) {
-  typedef typename gk__carried<typename gk__known<gk__item_of_array<Output>>::type>::type Acc;
+  typedef typename gk__carried<gk__item_type<Output>>::type Acc;
   static_assert(std::is_floating_point<Acc>::value, "random numbers are of float, double, __half or __nv_bfloat16");
-  GK_TRY(gk__check_size(call, "output", output, n));
-  return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), gk__known_output(gk__pointer_to(output)),
-                        n, stream);
+  return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), output, n, stream);
 }
 template <class Output> cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
   return gk__random_array<false>("gk_random_uniform", output, n, seed, stream);
@@ -5320,7 +5284,7 @@ template <class Input>
 cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count, size_t leading_dim,
                             cudaStream_t stream) {
   const size_t part = 10, distance = leading_dim ? leading_dim : col_count;
-  const auto array = gk__known_array(gk__pointer_to(input));
+  const auto array = gk__input_of(input);
   gk__clear_detail();
   if (row_count == 0 || col_count == 0) return cudaSuccess;
   GK_TRY(gk__check_size("gk_print", "input", input, gk__matrix_extent(row_count, col_count, leading_dim)));
@@ -11756,17 +11720,15 @@ template <class Item, class Operator> struct gk__dist_fold {
 template <class Input, class Output, class Operator>
 cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                            cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__known<gk__item_of_array<const Input>>::type Element;
-  typedef typename gk__functor<Operator, Element>::reduce Functor;
+  typedef gk__item_type<Input> Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  const Element *const array = gk__known_array(gk__pointer_to(input));
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_reduce", comm, stream));
-  GK_TRY(gk__check_sizes(ctx.call, input, n, output, 1));
-  GK_TRY(gk__check_arrays(ctx.call, array, gk__known_output(gk__pointer_to(output)), n, 1));
-  gk__dist_fold<Element, Functor> fold = {ctx, array, n, f, NULL, gk_scratch()};
+  GK_TRY(gk__begin_call(ctx.call, input, n, output, 1));
+  gk__dist_fold<Item, Functor> fold = {ctx, gk__input_of(input), n, f, NULL, gk_scratch()};
   GK_TRY(fold.begin(gk_reduce_scratch_bytes(), scratch));
-  return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__known_output(gk__pointer_to(output))));
+  return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__output_of(output)));
 }
 
 /* Where the scan of a piece starts, for gk__scan_init: at the value and the index in a record. */
@@ -11779,25 +11741,22 @@ template <class Acc, bool AddsIndex> struct gk__dist_start {
 template <class Input, class Output, class Operator>
 cudaError_t gk__dist_scan(const char *call, bool inclusive, const Input &input, Output &output, size_t n,
                           const Operator &operation, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
-  const auto array = gk__known_array(gk__pointer_to(input));
-  const auto results = gk__known_output(gk__pointer_to(output));
-  typedef typename gk__known<gk__item_of_array<const Input>>::type Element;
-  typedef typename gk__known<gk__item_of_array<Output>>::type Result;
-  typedef typename gk__functor<Operator, Result>::scan Functor;
+  typedef gk__item_type<Input> Item;
+  typedef gk__scan_functor<Operator, Output> Functor;
   typedef typename gk__working<Functor>::type Acc;
   const Functor f = gk__functor_of<Functor>(operation);
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
-  GK_TRY(gk__check_sizes(call, input, n, output, n));
-  GK_TRY(gk__check_arrays(call, array, results, n, n));
-  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, Result>());
-  gk__dist_fold<Element, Functor> fold = {ctx, array, n, f, NULL, gk_scratch()};
+  GK_TRY(gk__begin_call(call, input, n, output, n));
+  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, gk__item_type<Output>>());
+  gk__dist_fold<Item, Functor> fold = {ctx, gk__input_of(input), n, f, NULL, gk_scratch()};
   GK_TRY(fold.begin(gk__scan_bytes(plan, sizeof(gk__slot<Acc>)), scratch));
-  const gk__dist_start<Acc, gk__adds_index<Acc, Element>::value> start = {fold.records(), f.identity()};
+  const gk__dist_start<Acc, gk__adds_index<Acc, Item>::value> start = {fold.records(), f.identity()};
   const bool needs_record = ctx.rank + 1 < ctx.rank_count; /* no rank uses that of the last one */
   cudaError_t status = fold.launch(gk__commutes<Functor>(), needs_record, ctx.rank, fold.records());
   if (status == cudaSuccess)
-    status = gk__scan(call, array, results, n, f, start, inclusive, plan, stream, fold.scratch);
+    status =
+        gk__scan(call, gk__input_of(input), gk__output_of(output), n, f, start, inclusive, plan, stream, fold.scratch);
   return fold.end(status);
 }
 template <class Input, class Output, class Operator>
@@ -12061,14 +12020,12 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
   const gk_dist_matmul_opts options = opts ? *opts : gk_dist_matmul_opts();
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_matmul", comm, stream));
-  gk__dist_b whole(ctx, options, gk__pointer_to(b), n, k,
-                   sizeof(typename gk__known<gk__item_of_array<const InputA>>::type));
+  gk__dist_b whole(ctx, options, gk__pointer_to(b), n, k, sizeof(gk__item_type<InputA>));
   GK_TRY(gk__check_product_sizes(a, gk__pointer_to(b), c, m, n, k, options.matmul)); /* of B a rank has a part */
   GK_TRY(whole.check(gk__pointer_to(c)));
   if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
   GK_TRY(whole.choose_buffer());
-  return whole.end(
-      gk__multiply_parts(&whole, gk__known_array(gk__pointer_to(a)), gk__known_output(gk__pointer_to(c)), m));
+  return whole.end(gk__multiply_parts(&whole, gk__input_of(a), gk__output_of(c), m));
 }
 #endif /* GPUKIT_NCCL */
 
