@@ -3770,9 +3770,9 @@ cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, Outpu
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
  * call checks the scratch that it is given, even if it does not need it. */
 inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, size_t bytes) {
-  const size_t available = given && given->ptr ? given->bytes : 0;
-  int device = 0;
   if (!given) return cudaSuccess;
+  const size_t available = given->ptr ? given->bytes : 0;
+  int device = 0;
   if (available < bytes)
     return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed: create it with so many",
                     call, available, bytes);
@@ -3788,13 +3788,12 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   return cudaSuccess;
 }
 
-/* The scratch to use: the caller's, which must be large enough; or, for NULL, a new one in `temporary`. For 0 bytes it
- * is `temporary` as it was. */
-inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
-                                      const gk_scratch **chosen, cudaStream_t stream) {
-  *chosen = given && bytes ? given : temporary;
-  return given || !bytes ? gk__check_scratch(call, given, bytes)
-                         : gk__temporary_scratch(temporary, bytes, call, stream);
+/* The scratch to use: the caller's, which must be large enough, or a temporary one if that is NULL. It is empty for 0
+ * bytes. */
+inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *chosen,
+                                      cudaStream_t stream) {
+  *chosen = given && bytes ? *given : gk_scratch();
+  return given || !bytes ? gk__check_scratch(call, given, bytes) : gk__temporary_scratch(chosen, bytes, call, stream);
 }
 
 /* After the launch: frees temporary memory, if there is any, even if the launch failed. Returns the first error. */
@@ -3809,15 +3808,14 @@ inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const ch
 template <class Acc, class Kernel, class Plan, class... Args>
 cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, unsigned block_threads,
                                   size_t bytes, cudaStream_t stream, const gk_scratch *scratch, const Args &...args) {
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = NULL;
-  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
-  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
-  if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
+  gk_scratch use;
+  GK_TRY(gk__choose_scratch(call, bytes, scratch, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use.ptr);
+  if (memory) plan.capacity = (use.bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
   const cudaError_t status = gk__launch_kernel(
       call, kernel, plan.blocks, block_threads, 0, stream, args..., plan, reinterpret_cast<gk__state *>(memory),
       reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
-  return gk__free_temporary(status, temporary.ptr, call, stream);
+  return gk__free_temporary(status, scratch ? NULL : memory, call, stream);
 }
 
 template <class Input, class Out, class Operator>
@@ -3831,17 +3829,15 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
   const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = NULL;
-  GK_TRY(
-      gk__choose_scratch(call, plan.needs_scratch ? gk_reduce_scratch_bytes() : 0, scratch, &temporary, &use, stream));
-  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
+  gk_scratch use;
+  GK_TRY(gk__choose_scratch(call, plan.needs_scratch ? gk_reduce_scratch_bytes() : 0, scratch, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use.ptr);
   const cudaError_t status =
       gk__launch_kernel(call, kernel, plan.blocks < plan.partitions ? plan.blocks : plan.partitions,
                         static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
                         reinterpret_cast<gk__state *>(memory),
                         reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
-  return gk__free_temporary(status, temporary.ptr, call, stream);
+  return gk__free_temporary(status, scratch ? NULL : memory, call, stream);
 }
 
 template <class Input, class Output, class Operator>
@@ -11667,16 +11663,16 @@ template <class Item, class Operator> struct gk__dist_fold {
   const Item *input;
   size_t n;
   Operator operation;
-  const gk_scratch *scratch;
-  gk_scratch temporary; /* that the other ranks' devices can access */
+  const gk_scratch *given; /* the caller's scratch, or NULL */
+  gk_scratch scratch;      /* a copy of that, or a temporary one */
 
   gk__record<Acc> *records() const {
-    return reinterpret_cast<gk__record<Acc> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
+    return reinterpret_cast<gk__record<Acc> *>(static_cast<unsigned char *>(scratch.ptr) + GK__STATE_BYTES);
   }
   /* This rank's record, by an operator that commutes or not. */
   cudaError_t reduce(gk__record<Acc> *record, std::true_type) const {
     const gk__reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>));
-    return gk__reduce(ctx.call, input, record, n, operation, plan, ctx.stream, scratch);
+    return gk__reduce(ctx.call, input, record, n, operation, plan, ctx.stream, &scratch);
   }
   cudaError_t reduce(gk__record<Acc> *record, std::false_type) const {
     const size_t max_blocks = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
@@ -11701,20 +11697,20 @@ template <class Item, class Operator> struct gk__dist_fold {
     if (ctx.rank_count > 1) GK_TRY(ctx.all_gather(records(), sizeof(gk__record<Acc>), ctx.stream));
     return gk__fold_records(ctx, records(), static_cast<size_t>(record_count), operation, output);
   }
-  /* Chooses a scratch that has so many bytes and room for the records: the caller's, or a temporary one. */
-  cudaError_t begin(size_t bytes, const gk_scratch *given) {
+  /* Chooses a scratch that has so many bytes and room for the records. The other ranks' devices can access a temporary
+   * one. */
+  cudaError_t begin(size_t bytes) {
     const size_t record_bytes = GK__STATE_BYTES + static_cast<size_t>(ctx.rank_count) * sizeof(gk__record<Acc>);
     if (bytes < record_bytes) bytes = record_bytes;
-    if (given || ctx.rank_count == 1)
-      return gk__choose_scratch(ctx.call, bytes, given, &temporary, &scratch, ctx.stream);
-    temporary.bytes = bytes;
-    temporary.device = ctx.device;
-    scratch = &temporary;
-    GK_TRY(gk__dist_allocate(ctx, &temporary.ptr, bytes));
-    const cudaError_t code = cudaMemsetAsync(temporary.ptr, 0, bytes, ctx.stream);
+    if (given || ctx.rank_count == 1) return gk__choose_scratch(ctx.call, bytes, given, &scratch, ctx.stream);
+    scratch = gk_scratch{NULL, bytes, 0, ctx.device};
+    GK_TRY(gk__dist_allocate(ctx, &scratch.ptr, bytes));
+    const cudaError_t code = cudaMemsetAsync(scratch.ptr, 0, bytes, ctx.stream);
     return code == cudaSuccess ? code : end(ctx.failed(code));
   }
-  cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary.ptr, ctx.call, ctx.stream); }
+  cudaError_t end(cudaError_t status) const {
+    return gk__free_temporary(status, given ? NULL : scratch.ptr, ctx.call, ctx.stream);
+  }
 };
 
 template <class Input, class Output, class Operator>
@@ -11726,8 +11722,8 @@ cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operat
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_reduce", comm, stream));
   GK_TRY(gk__begin_call(ctx.call, input, n, output, 1));
-  gk__dist_fold<Item, Functor> fold = {ctx, gk__input_of(input), n, f, NULL, gk_scratch()};
-  GK_TRY(fold.begin(gk_reduce_scratch_bytes(), scratch));
+  gk__dist_fold<Item, Functor> fold = {ctx, gk__input_of(input), n, f, scratch, gk_scratch()};
+  GK_TRY(fold.begin(gk_reduce_scratch_bytes()));
   return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__output_of(output)));
 }
 
@@ -11749,14 +11745,14 @@ cudaError_t gk__dist_scan(const char *call, bool inclusive, const Input &input, 
   GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
   GK_TRY(gk__begin_call(call, input, n, output, n));
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, gk__item_type<Output>>());
-  gk__dist_fold<Item, Functor> fold = {ctx, gk__input_of(input), n, f, NULL, gk_scratch()};
-  GK_TRY(fold.begin(gk__scan_bytes(plan, sizeof(gk__slot<Acc>)), scratch));
+  gk__dist_fold<Item, Functor> fold = {ctx, gk__input_of(input), n, f, scratch, gk_scratch()};
+  GK_TRY(fold.begin(gk__scan_bytes(plan, sizeof(gk__slot<Acc>))));
   const gk__dist_start<Acc, gk__adds_index<Acc, Item>::value> start = {fold.records(), f.identity()};
   const bool needs_record = ctx.rank + 1 < ctx.rank_count; /* no rank uses that of the last one */
   cudaError_t status = fold.launch(gk__commutes<Functor>(), needs_record, ctx.rank, fold.records());
   if (status == cudaSuccess)
     status =
-        gk__scan(call, gk__input_of(input), gk__output_of(output), n, f, start, inclusive, plan, stream, fold.scratch);
+        gk__scan(call, gk__input_of(input), gk__output_of(output), n, f, start, inclusive, plan, stream, &fold.scratch);
   return fold.end(status);
 }
 template <class Input, class Output, class Operator>
