@@ -4339,12 +4339,16 @@ constexpr __host__ __device__ unsigned gk__scan_items_for_small_n(size_t item_by
 }
 #define GK__SCAN_SMALL_N (size_t(1) << 21)
 
-/* The bits depend on items_per_thread, tiles and groups, and these on n and the size of an element. */
+/* The bits depend on items_per_thread, tiles and groups, and these on n and the size of an element. An array is a
+ * matrix of one row. */
 struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
   size_t capacity; /* 16-byte words that the scratch has for slots */
   unsigned blocks; /* one for each tile; or fewer, each of which processes several */
+  GK__HD size_t rows() const { return 1; }
+  GK__D size_t row_of(unsigned) const { return 0; } /* a ticket's */
+  GK__D size_t row_offset(size_t) const { return 0; }
 };
 inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
   gk__scan_plan plan;
@@ -4362,13 +4366,10 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes, size_t most_smal
 /* For the rows of a matrix: tiles and groups are those of a row. Tickets count the tiles of all rows. */
 struct gk__row_scan_plan : gk__scan_plan {
   size_t row_count, leading_dim;
+  GK__HD size_t rows() const { return row_count; }
+  GK__D size_t row_of(unsigned ticket) const { return ticket / tiles; }
+  GK__D size_t row_offset(size_t row_idx) const { return row_idx * leading_dim; }
 };
-GK__HD size_t gk__scan_rows(const gk__scan_plan &) { return 1; }
-GK__HD size_t gk__scan_rows(const gk__row_scan_plan &plan) { return plan.row_count; }
-GK__D size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
-GK__D size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
-GK__D size_t gk__scan_row_of(const gk__scan_plan &, unsigned) { return 0; }
-GK__D size_t gk__scan_row_of(const gk__row_scan_plan &plan, unsigned ticket) { return ticket / plan.tiles; }
 /* A tile by its ticket. n: the elements of a row. */
 struct gk__scan_place {
   size_t row_idx, tile_idx; /* tile_idx: in its row */
@@ -4377,15 +4378,15 @@ struct gk__scan_place {
 };
 template <class Config>
 GK__D gk__scan_place gk__scan_place_of(const typename Config::Plan &plan, unsigned ticket, size_t n) {
-  const size_t row_idx = gk__scan_row_of(plan, ticket), tile_idx = ticket - row_idx * plan.tiles;
+  const size_t row_idx = plan.row_of(ticket), tile_idx = ticket - row_idx * plan.tiles;
   const size_t first_idx = tile_idx * Config::tile_items;
-  return gk__scan_place{row_idx, tile_idx, first_idx, row_idx * gk__scan_row_distance(plan) + first_idx,
+  return gk__scan_place{row_idx, tile_idx, first_idx, plan.row_offset(row_idx) + first_idx,
                         n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items};
 }
 
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
 template <class Plan> size_t gk__scan_bytes(const Plan &plan, size_t slot_bytes) {
-  const size_t slots = gk__saturated_product(gk__scan_rows(plan), plan.tiles + plan.groups);
+  const size_t slots = gk__saturated_product(plan.rows(), plan.tiles + plan.groups);
   const size_t bytes = gk__saturated_product(slots, slot_bytes), most = static_cast<size_t>(-1);
   return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
@@ -4770,7 +4771,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  const size_t tile_count = plan.tiles * gk__scan_rows(plan);
+  const size_t tile_count = plan.tiles * plan.rows();
   bulk.init(&barrier);
   /* Most blocks get the ticket of their number, and the load of that tile need not wait for it. */
   const gk__scan_place expected = gk__scan_place_of<Config>(plan, blockIdx.x, n);
