@@ -100,7 +100,7 @@
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_multiply_rows gk_tile_store
  *   arrays     gk_array: device memory that a variable owns
- *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose; gk_mismatch
+ *   host       gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose; gk_mismatch
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
  *              gk_dist_split gk_dist_wait; gk_dist_piece gk_dist_matmul_opts
  *
@@ -1261,8 +1261,8 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
  * (See gk_computed for lambdas.) An input that is computed selects indices: with gk_computed<size_t>(f), where f(i) is
- * i, keep gets the index. Elements are converted to the type of output. The first so many elements come to the host by
- * output.copy_to(host, kept_count.get(0)). */
+ * i, keep gets the index. Elements are converted to the type of output. Of gk_arrays, output.copy_to(host,
+ * kept_count.get(0)) copies what was kept to the host. */
 template <class Input, class Output, class Count, class Predicate>
 GK__NODISCARD cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1813,7 +1813,8 @@ template <class Value> struct gk__per_device {
     return cudaSuccess;
   }
 };
-/* What is known of a kernel: 1 is yes, -1 is no. */
+/* What is known of a kernel on each device, 1 being yes and -1 no: whether it may start while earlier work runs, and
+ * whether the code for this device is more than an empty body (section 19). */
 struct gk__kernel_cache {
   gk__per_device<signed char> overlaps, has_body;
 };
@@ -1844,12 +1845,13 @@ GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
-/* Prints a number, in a column. Copies `bytes` bytes to the host and waits for them. */
+/* What gk_print is made of. gk__copy_to_host waits for the stream. */
 GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
 GPUKIT_DEF void gk__print_text(const char *text);
 GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream);
-/* Whether `wanted` elements are those of an array of n: of a range, or (part) the i-th one. */
-GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line);
+/* Whether an array of n elements has one with this index, or, if it is not an index, as many elements as a range. If
+ * not, the handler is told. */
+GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 /* An element of an array that gk_allclose compares. */
@@ -2528,8 +2530,8 @@ template <class Item> struct gk__widened {
 /* --- Arithmetic --------------------------------------------------------------------------------------------------*/
 
 /* Sums and products that have the same bits everywhere: of floats by intrinsics, which the compiler does not contract
- * into fused multiply-adds; of integers in an unsigned type, because overflow of a signed one is undefined. */
-/* Half types by functions, because some programs define away their operators (as PyTorch's extensions do). */
+ * into fused multiply-adds; of integers in an unsigned type, because overflow of a signed one is undefined; of half
+ * types by functions, because some programs define away their operators (as PyTorch's extensions do). */
 template <class Acc, bool IsHalf> struct gk__operators {
   static GK__HD Acc add(const Acc &x, const Acc &y) { return x + y; }
   static GK__HD Acc mul(const Acc &x, const Acc &y) { return x * y; }
@@ -3119,7 +3121,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  * tag 0, which no call uses. After 2^32 - 1 calls the tags start again at 1, and the last block clears all slots first.
  * ==================================================================================================================*/
 
-/* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. */
+/* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. Calls
+ * whose slots are in the same place share a counter: scan_tickets is also for select and for rows and columns. */
 struct gk__state {
   unsigned long long reduce_tickets, scan_tickets;
   unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
@@ -3216,8 +3219,8 @@ GK__D void gk__back_off(unsigned *nanoseconds) {
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
-/* By one thread of a block: its ticket in a scan or a product. The block with the last ticket resets the counter,
- * unless the tags start again: then all slots are to be cleared first. */
+/* By one thread of a block: its ticket in a scan or a select. The block with the last ticket resets the counter, unless
+ * the tags start again: then all slots are to be cleared first. */
 GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
   const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
   if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
@@ -3248,9 +3251,9 @@ GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *sl
  *     do, too. Uses the building blocks of section 15, and the tickets and slots of section 16.
  *
  * n is divided into tiles of a fixed size, and the tiles are dealt to partitions: of P partitions, partition p has the
- * tiles p, p + P, p + 2P ... P depends on n, on the size of an element and on that of a slot. A block reduces one or
- * more partitions and publishes the partial of each in a slot. The block with the last ticket waits for all partials
- * and reduces these. The grid decides which block computes a partial, but not what is in it.
+ * tiles p, p + P, p + 2P ... P depends on n, on the size of an element and on that of a slot. A block reduces a
+ * partition, or several in a smaller grid, and publishes the partial of each in a slot. The block with the last ticket
+ * waits for all partials and reduces these. The grid decides which block computes a partial, but not what is in it.
  *
  * The order, from the elements up (W: elements of a vector, those of 16 bytes):
  *
@@ -3301,7 +3304,7 @@ template <bool Unaligned, class Input, class Acc> struct gk__reduce_blocks {
 struct gk__reduce_plan {
   size_t tiles; /* the last may be partial */
   unsigned partitions;
-  unsigned blocks;   /* with fewer than partitions, block b reduces the partitions b, b + blocks ... */
+  unsigned blocks; /* one for each partition; if a test sets fewer, block b reduces the partitions b, b + blocks ... */
   int needs_scratch; /* more than one partition */
 };
 template <class Item> struct gk__reduce_tile {
@@ -3938,7 +3941,7 @@ inline unsigned gk__bits_for(size_t x, unsigned most) {
   while (static_cast<size_t>(1) << bits < x && bits < most) bits++;
   return bits;
 }
-/* The least of three numbers, but at least 1. */
+/* The least of three limits, but at least 1. */
 inline unsigned gk__least_of(size_t x, size_t y, size_t z) {
   const size_t smaller = x < y ? x : y, least = smaller < z ? smaller : z;
   return least ? static_cast<unsigned>(least) : 1;
@@ -12906,9 +12909,8 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
 }
 
 /* --- Scratch ------------------------------------------------------------------------------------------------------
- * A scratch holds section 16's state, the slots of a reduce, and those of a scan or the partials of a product. All of
- * it is cleared when it is created: zero is the tag that no call uses. The work area behind it, for operands that a
- * product rounds or splits, is not cleared. */
+ * Section 14 says what is where in a scratch. All of it but the work area is cleared when it is created: zero is the
+ * tag that no call uses. */
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
   return gk_scratch_create_work(scratch, bytes, 0, stream);
@@ -13027,12 +13029,12 @@ GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, 
   gk__check_begin();
   gk__check_cuda(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
 }
-GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line) {
-  if (part ? wanted < n : wanted == n) return true;
+GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line) {
+  if (is_index ? wanted < n : wanted == n) return true;
   gk__check_begin();
   gk__check_cuda(gk__fail(cudaErrorInvalidValue,
-                          part ? "gk_array: an array of %zu elements has none with the index %zu"
-                               : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
+                          is_index ? "gk_array: an array of %zu elements has none with the index %zu"
+                                   : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
                           n, wanted),
                  "gk_array", file, line);
   return false;
