@@ -5099,48 +5099,46 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
   if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
-template <class Input, class Out, class Count, class Keep>
-cudaError_t gk__select(const char *call, const Input &input, Out *output, Count *kept_count, size_t n, const Keep &keep,
-                       cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__source<Input>::item_type Item;
-  typedef gk__select_tile<Input, false> tile_for_large_n;
-  typedef gk__select_tile<Input, true> tile_for_small_n;
+template <class Input, class Output, class Count, class Keep>
+cudaError_t gk__select(const char *call, const Input &input, Output &output, Count &kept_count, size_t n,
+                       const Keep &keep, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef gk__input_type<Input> Array;
+  typedef gk__item_type<Output> Out;
+  typedef gk__item_type<Count> Integer;
+  typedef gk__select_tile<Array, false> tile_for_large_n;
+  typedef gk__select_tile<Array, true> tile_for_small_n;
   const bool small_n = n <= GK__SELECT_SMALL_BYTES / tile_for_small_n::register_bytes;
-  const uintptr_t address = reinterpret_cast<uintptr_t>(gk__memory_of(input));
-  const unsigned lead = static_cast<unsigned>(address / sizeof(Item) % tile_for_small_n::vector_width);
+  const uintptr_t address = reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input)));
+  const unsigned lead = static_cast<unsigned>(address / tile_for_small_n::item_bytes % tile_for_small_n::vector_width);
   const size_t extent = n + lead < n ? n : n + lead;
-  GK_TRY(gk__check_arrays(call, input, output, n, n));
-  GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
+  gk__clear_detail();
+  GK_TRY(gk__check_size(call, "input", input, n));
+  GK_TRY(gk__check_size(call, "kept_count", kept_count, 1));
+  GK_TRY(gk__check_arrays(call, gk__input_of(input), gk__output_of(output), n, n));
+  GK_TRY(gk__check_array(call, "kept_count", gk__output_of(kept_count), n, 1));
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts", call, n);
-  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Input, Out, Count, Keep>)
-                              : GK__KERNEL(gk__select_kernel<tile_for_large_n, Input, Out, Count, Keep>);
+  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Array, Out, Integer, Keep>)
+                              : GK__KERNEL(gk__select_kernel<tile_for_large_n, Array, Out, Integer, Keep>);
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
-  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, bytes, stream, scratch, input, output,
-                                       kept_count, n, lead, keep);
+  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, bytes, stream, scratch,
+                                       gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n, lead,
+                                       keep);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                       cudaStream_t stream, const gk_scratch *scratch) {
-  gk__clear_detail();
-  GK_TRY(gk__check_size("gk_select", "input", input, n));
-  GK_TRY(gk__check_size("gk_select", "kept_count", kept_count, 1));
-  return gk__select("gk_select", gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n,
-                    gk__keep_if<Predicate>{keep}, stream, scratch);
+  return gk__select("gk_select", input, output, kept_count, n, gk__keep_if<Predicate>{keep}, stream, scratch);
 }
 template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
   const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags)};
-  gk__clear_detail();
-  GK_TRY(gk__check_size("gk_select_flagged", "input", input, n));
   GK_TRY(gk__check_size("gk_select_flagged", "item_flags", item_flags, n));
-  GK_TRY(gk__check_size("gk_select_flagged", "kept_count", kept_count, 1));
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", keep.item_flags, n, n));
-  return gk__select("gk_select_flagged", gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n, keep,
-                    stream, scratch);
+  return gk__select("gk_select_flagged", input, output, kept_count, n, keep, stream, scratch);
 }
 
 /* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
