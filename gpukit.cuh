@@ -638,7 +638,7 @@ typedef struct gk_matmul_opts { /* zeros are the defaults */
   size_t max_blocks;
 } gk_matmul_opts;
 
-/* The bytes of work area that any product of m x n x k at this precision can do with; 0 for strict ones. gk_matmul_plan
+/* The bytes of work area that suffice for any product of m x n x k at this precision; 0 for strict ones. gk_matmul_plan
  * returns what one call needs, which may be less. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
@@ -3762,7 +3762,7 @@ cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *ou
   GK_TRY(gk__check_array(call, "input", input, n, n));
   return gk__check_array(call, "output", output, n, n_out);
 }
-/* Begins a call with these arguments: clears the detail, and checks sizes and arrays. */
+/* The beginning of a call with these arguments: clears the detail, and checks sizes and arrays. */
 template <class Input, class Output>
 cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, Output &output, size_t n_out) {
   gk__clear_detail();
@@ -4229,7 +4229,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
-/* gk__begin_call for a matrix of this shape and so many outputs. */
+/* The same for a matrix of this shape and so many outputs. */
 template <class Input, class Output>
 cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                   size_t output_count) {
