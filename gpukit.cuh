@@ -8214,11 +8214,11 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
 #endif
 /* The large and the small configuration of a type, and their costs. Warp tiles of 64 x 64 need the fewest reads of
  * shared memory for each multiplication; small tiles fill a GPU with small products. More configurations gain less than
- * 1 % over random shapes (half types: 128 x 128; tf32: 64 x 128, 128 x 256). */
+ * 1 % over random shapes (half types: 128 x 128; tf32: 64 x 128, 128 x 256). The large one is compiled for each storage
+ * order of the operands. */
 template <int Products, class Element> struct gk__mma_tiles { /* half types */
-  static const bool fixed_order = true; /* the large one is compiled for each storage order of the operands */
   template <int OrderA, int OrderB>
-  struct large : gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
+  using large = gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB>;
   typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.747, 0.974, 5.987, 0.001, 1}, {0.275, 0.225, 3.355, 1.895, 4}};
@@ -8226,8 +8226,7 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
   }
 };
 template <> struct gk__mma_tiles<1, float> { /* tf32 */
-  static const bool fixed_order = true;
-  template <int OrderA, int OrderB> struct large : gk__mma_config<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
+  template <int OrderA, int OrderB> using large = gk__mma_config<128, 128, 64, 64, 128, 3, OrderA, OrderB>;
   typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.727, 0.648, 5.683, 1.000, 2}, {0.459, 0.360, 3.207, 1.000, 4}};
@@ -8236,8 +8235,7 @@ template <> struct gk__mma_tiles<1, float> { /* tf32 */
 };
 template <class Element>
 struct gk__mma_tiles<6, Element> { /* emulated fp32, which multiplies three parts of each operand */
-  static const bool fixed_order = false;
-  template <int, int> struct large : gk__mma_config<128, 128, 64, 32, 64, 2> {};
+  template <int, int> using large = gk__mma_config<128, 128, 64, 32, 64, 2>; /* one kernel for all storage orders */
   typedef gk__mma_config<64, 64, 32, 32, 64, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.608, 2.315, 5.072, 0.001, 2}, {0.871, 0.694, 2.769, 0.716, 3}};
@@ -8256,25 +8254,20 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
   gk__plan_mma_config<Products, Element, typename tiles::small_config>(plans, 1, tiles::small_config::stages, costs[1],
                                                                        m, n, k, batch, gpu);
 }
-template <int Products, class Element, int OrderA, int OrderB, class Out, class Func>
-cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
-                                 const gk__partials &partials, cudaStream_t stream) {
-  typedef typename gk__mma_tiles<Products, Element>::template large<OrderA, OrderB> large;
-  return gk__mma_launch<Products, large>(p, plan, partials, stream);
-}
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
                         const gk__partials &partials, cudaStream_t stream) {
   typedef gk__mma_tiles<Products, Element> tiles;
-  const int mn_major = tiles::fixed_order ? GK__MN_MAJOR : GK__K_MAJOR; /* else one instance */
+  typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> k_k;
+  typedef typename tiles::template large<GK__K_MAJOR, GK__MN_MAJOR> k_mn;
+  typedef typename tiles::template large<GK__MN_MAJOR, GK__K_MAJOR> mn_k;
+  typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
   if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials, stream);
-  if (p.a.k_major || !tiles::fixed_order)
-    return p.b.k_major || !tiles::fixed_order
-               ? gk__mma_launch_large<Products, Element, GK__K_MAJOR, GK__K_MAJOR>(p, plan, partials, stream)
-               : gk__mma_launch_large<Products, Element, GK__K_MAJOR, mn_major>(p, plan, partials, stream);
-  return p.b.k_major ? gk__mma_launch_large<Products, Element, mn_major, GK__K_MAJOR>(p, plan, partials, stream)
-                     : gk__mma_launch_large<Products, Element, mn_major, mn_major>(p, plan, partials, stream);
+  if (p.a.k_major && p.b.k_major) return gk__mma_launch<Products, k_k>(p, plan, partials, stream);
+  if (p.a.k_major) return gk__mma_launch<Products, k_mn>(p, plan, partials, stream);
+  if (p.b.k_major) return gk__mma_launch<Products, mn_k>(p, plan, partials, stream);
+  return gk__mma_launch<Products, mn_mn>(p, plan, partials, stream);
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
@@ -8306,23 +8299,15 @@ cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out, Func> &p,
   plan.product_bytes = 0;
   return gk__mma_run<Products>(p, plan, none, stream);
 }
-/* Plans a product of elements of type Item. */
-template <class Item> struct gk__mma_of {
-  static cudaError_t plan(gk_precision, size_t m, size_t n, size_t k, size_t batch, gk__partials *partials) {
-    gk__mma_plan plan;
-    return gk__plan_mma<1, Item>(m, n, k, batch, &plan, partials);
-  }
-};
-template <> struct gk__mma_of<float> {
-  static cudaError_t plan(gk_precision precision, size_t m, size_t n, size_t k, size_t batch, gk__partials *partials) {
-    gk__mma_plan plan;
-    return precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(m, n, k, batch, &plan, partials)
-                                              : gk__plan_mma<1, float>(m, n, k, batch, &plan, partials);
-  }
-};
-template <> struct gk__mma_of<double> {
-  static cudaError_t plan(gk_precision, size_t, size_t, size_t, size_t, gk__partials *) { return cudaSuccess; }
-};
+/* Adds the size of the partials of a product of Items, which the caller plans by these kernels, to *partials. */
+template <class Item>
+cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k, size_t batch,
+                            gk__partials *partials) {
+  typedef typename std::conditional<gk__half_traits<Item>::is_half, Item, float>::type Element; /* double has none */
+  gk__mma_plan plan;
+  return precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(m, n, k, batch, &plan, partials)
+                                            : gk__plan_mma<1, Element>(m, n, k, batch, &plan, partials);
+}
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
  *
@@ -11068,7 +11053,6 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
 /* What gk_matmul_plan reports. */
 template <class Args>
 cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
-  typedef gk__mma_of<typename Args::item_type> mma;
   gk__partials partials = gk__partials();
   path->plan = plan.plan;
   path->precision = plan.precision;
@@ -11079,7 +11063,8 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
     GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, &partials));
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, p.batch, &partials));
-  if (plan.plan == GK_PLAN_MMA) GK_TRY(mma::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
+  if (plan.plan == GK_PLAN_MMA)
+    GK_TRY(gk__measure_mma<typename Args::item_type>(plan.precision, p.m, p.n, p.k, p.batch, &partials));
   if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
   return cudaSuccess;
 }
