@@ -7199,6 +7199,53 @@ cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, cons
                            0, partials.stream, p, partials.given != NULL);
 }
 
+/* Launches a kernel on the stream of the partials. */
+template <class Kernel, class... Params>
+cudaError_t gk__launch_product(const gk__partials &partials, const Kernel &kernel, size_t blocks, int thread_count,
+                               size_t smem, const Params &...params) {
+  return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(thread_count),
+                           smem, partials.stream, params...);
+}
+/* Launches the products of a batch, as many at a time as there is memory for partials and grid blocks for. A product
+ * takes `blocks` blocks. split: its kernel stores partials, which are then reduced. keeps_limit: `launch` keeps to
+ * max_blocks by itself, however many products it is given. */
+template <class Args, class Launch>
+cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *partials, Launch launch,
+                               bool keeps_limit = false) {
+  const size_t batch = p.batch, most_blocks = 0x7fffffffu, product_bytes = split ? p.partial_bytes() : 0;
+  const size_t products_per_grid = (keeps_limit ? most_blocks : p.limited(most_blocks)) / blocks;
+  size_t products_per_launch = products_per_grid > 0 ? products_per_grid : 1;
+  if (batch < products_per_launch) products_per_launch = batch;
+  if (blocks > most_blocks)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
+  if (split && !partials->memory) partials->measure(product_bytes, products_per_launch);
+  if (partials->measuring) return cudaSuccess;
+  if (split) {
+    if (!partials->memory) GK_TRY(partials->begin());
+    const size_t products_that_fit = partials->bytes / product_bytes;
+    if (products_that_fit == 0) /* a launch that was not measured must not write past the partials */
+      return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
+                      product_bytes, partials->bytes);
+    if (products_per_launch > products_that_fit) products_per_launch = products_that_fit;
+    p.partials = reinterpret_cast<typename Args::acc_type *>(partials->memory);
+  }
+  for (size_t done = 0; done < batch; done += products_per_launch) {
+    p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
+    GK_TRY(launch(p, blocks * p.batch));
+    if (split) GK_TRY(gk__reduce_partials(p, *partials));
+    p.skip(products_per_launch);
+  }
+  return cudaSuccess;
+}
+/* How many of tile_count tiles one launch computes: limited by max_blocks (0: no limit), with blocks_per_tile blocks to
+ * each tile, and by the memory for partials, with tile_bytes to each tile (0: none). */
+inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t tile_bytes) {
+  size_t most = tile_count;
+  if (max_blocks && most > max_blocks / blocks_per_tile) most = max_blocks / blocks_per_tile;
+  if (tile_bytes && most > GK__PARTIALS_BYTES / tile_bytes) most = GK__PARTIALS_BYTES / tile_bytes;
+  return most > 0 ? most : 1;
+}
+
 /* Costs of reducing partials with a second kernel, in clocks: the launch; each round of eight partitions, which are
  * loaded at once; 1/100 clock for each KiB of partials, which are written and read. */
 struct gk__reduce_costs {
@@ -7251,6 +7298,12 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   size_t k;
   explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
       : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0) {}
+  /* Moves on to the products of the batch behind the first `products`. */
+  void skip(size_t products) {
+    a.data += products * a.stride_batch;
+    b.data += products * b.stride_batch;
+    this->c += products * this->stride_c;
+  }
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__BF16_PARTS 3
@@ -8090,51 +8143,32 @@ template <int Products, class Element, class Config> size_t gk__mma_smem(int sta
   return static_cast<size_t>(ring > tile_bytes ? ring : tile_bytes) + GK__RING_ALIGNMENT;
 }
 template <int Products, class Config, class Element, class Out, class Func>
-cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
-                           const gk__partials &partials, cudaStream_t stream) {
+cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__partials *partials) {
+  typedef gk__tensor_args<Element, Out, Func> args;
   const size_t tiles_m = gk__tile_count(p.m, Config::bm), tiles_n = gk__tile_count(p.n, Config::bn);
-  const size_t tiles = tiles_m * tiles_n;
-  const size_t max_grid = 0x7fffffff, smem = gk__mma_smem<Products, Element, Config>(plan.stages);
+  const size_t smem = gk__mma_smem<Products, Element, Config>(plan.stages);
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
-  if (tiles > max_grid)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  gk__mma_args<Out, Func> q(p);
-  q.a = gk__mma_operand_of(p.a);
-  q.b = gk__mma_operand_of(p.b);
-  q.c.partitions = static_cast<unsigned>(plan.partitions);
-  q.k = p.k;
-  q.tiles_m = static_cast<unsigned>(tiles_m);
-  q.tiles_n = static_cast<unsigned>(tiles_n);
-  q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
-  const size_t product_bytes = q.c.partial_bytes();
-  size_t max_products = max_grid / tiles;
-  if (product_bytes) {
-    const size_t fit = partials.bytes / product_bytes;
-    if (fit == 0) /* a plan that was not measured must not write past the partials */
-      return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
-                      product_bytes, partials.bytes);
-    if (fit < max_products) max_products = fit;
-    q.c.partials = reinterpret_cast<float *>(partials.memory);
-  }
-  for (size_t done = 0; done < p.batch; done += q.c.batch) {
-    q.c.batch = p.batch - done < max_products ? p.batch - done : max_products;
-    const size_t all_tiles = q.c.batch * tiles;
-    size_t tiles_per_launch = all_tiles;
-    if (p.max_blocks && p.max_blocks / plan.partitions < all_tiles) tiles_per_launch = p.max_blocks / plan.partitions;
-    if (tiles_per_launch == 0) tiles_per_launch = 1;
-    for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += tiles_per_launch) {
-      const size_t left = all_tiles - launch_begin, launch_tiles = left < tiles_per_launch ? left : tiles_per_launch;
-      q.first_tile = static_cast<unsigned>(launch_begin);
+  p.partitions = static_cast<unsigned>(plan.partitions);
+  const auto launch = [=](const args &part, size_t blocks) -> cudaError_t {
+    gk__mma_args<Out, Func> q(part);
+    q.a = gk__mma_operand_of(part.a);
+    q.b = gk__mma_operand_of(part.b);
+    q.k = part.k;
+    q.tiles_m = static_cast<unsigned>(tiles_m);
+    q.tiles_n = static_cast<unsigned>(tiles_n);
+    q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
+    const size_t all_tiles = blocks / plan.partitions;
+    const size_t launch_tiles = gk__tiles_per_launch(all_tiles, part.max_blocks, plan.partitions, 0);
+    for (size_t first = 0; first < all_tiles; first += launch_tiles) {
+      const size_t left = all_tiles - first, tiles = left < launch_tiles ? left : launch_tiles;
+      q.first_tile = static_cast<unsigned>(first);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
-                               dim3(static_cast<unsigned>(launch_tiles), static_cast<unsigned>(plan.partitions)),
-                               static_cast<unsigned>(Config::thread_count), smem, stream, q));
+                               dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(plan.partitions)),
+                               static_cast<unsigned>(Config::thread_count), smem, partials->stream, q));
     }
-    if (product_bytes) GK_TRY(gk__reduce_partials(q.c, partials));
-    q.a.data += q.c.batch * q.a.stride_batch;
-    q.b.data += q.c.batch * q.b.stride_batch;
-    q.c.c += q.c.batch * q.c.stride_c;
-  }
-  return cudaSuccess;
+    return cudaSuccess;
+  };
+  return gk__launch_batches(p, tiles_m * tiles_n * plan.partitions, plan.partitions > 1, partials, launch, true);
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
@@ -8257,17 +8291,17 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
-                        const gk__partials &partials, cudaStream_t stream) {
+                        gk__partials *partials) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> k_k;
   typedef typename tiles::template large<GK__K_MAJOR, GK__MN_MAJOR> k_mn;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__K_MAJOR> mn_k;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
-  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials, stream);
-  if (p.a.k_major && p.b.k_major) return gk__mma_launch<Products, k_k>(p, plan, partials, stream);
-  if (p.a.k_major) return gk__mma_launch<Products, k_mn>(p, plan, partials, stream);
-  if (p.b.k_major) return gk__mma_launch<Products, mn_k>(p, plan, partials, stream);
-  return gk__mma_launch<Products, mn_mn>(p, plan, partials, stream);
+  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials);
+  if (p.a.k_major && p.b.k_major) return gk__mma_launch<Products, k_k>(p, plan, partials);
+  if (p.a.k_major) return gk__mma_launch<Products, k_mn>(p, plan, partials);
+  if (p.b.k_major) return gk__mma_launch<Products, mn_k>(p, plan, partials);
+  return gk__mma_launch<Products, mn_mn>(p, plan, partials);
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
@@ -8292,12 +8326,11 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
  * scratch was not measured for it. */
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out, Func> &p, cudaStream_t stream) {
-  gk__partials none = gk__partials();
+  gk__partials none = gk__partials_of(NULL, stream);
   gk__mma_plan plan;
   GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &plan, &none)));
   plan.partitions = 1;
-  plan.product_bytes = 0;
-  return gk__mma_run<Products>(p, plan, none, stream);
+  return gk__mma_run<Products>(p, plan, &none);
 }
 /* Adds the size of the partials of a product of Items, which the caller plans by these kernels, to *partials. */
 template <class Item>
@@ -10297,51 +10330,6 @@ template <class Acc> gk__tile_facts gk__cached_tile_plan(const gk__plan_query &q
   return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tile<Acc>(asked); });
 }
 
-/* Launches a kernel on the stream of the partials. */
-template <class Kernel, class... Params>
-cudaError_t gk__launch_product(const gk__partials &partials, const Kernel &kernel, size_t blocks, int thread_count,
-                               size_t smem, const Params &...params) {
-  return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(thread_count),
-                           smem, partials.stream, params...);
-}
-/* Launches the products of a batch, as many at a time as there is memory for partials and grid blocks for. A product
- * takes `blocks` blocks. split: its kernel stores partials, which are then reduced. */
-template <class Args, class Launch>
-cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *partials, Launch launch) {
-  const size_t batch = p.batch, most_blocks = 0x7fffffffu, product_bytes = split ? p.partial_bytes() : 0;
-  const size_t products_per_grid = p.limited(most_blocks) / blocks;
-  size_t products_per_launch = products_per_grid > 0 ? products_per_grid : 1;
-  if (batch < products_per_launch) products_per_launch = batch;
-  if (blocks > most_blocks)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
-  if (split && !partials->memory) partials->measure(product_bytes, products_per_launch);
-  if (partials->measuring) return cudaSuccess;
-  if (split) {
-    if (!partials->memory) GK_TRY(partials->begin());
-    const size_t products_that_fit = partials->bytes / product_bytes;
-    if (products_that_fit == 0) /* a launch that was not measured must not write past the partials */
-      return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
-                      product_bytes, partials->bytes);
-    if (products_per_launch > products_that_fit) products_per_launch = products_that_fit;
-    p.partials = reinterpret_cast<typename Args::acc_type *>(partials->memory);
-  }
-  for (size_t done = 0; done < batch; done += products_per_launch) {
-    p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
-    GK_TRY(launch(p, blocks * p.batch));
-    if (split) GK_TRY(gk__reduce_partials(p, *partials));
-    p.skip(products_per_launch);
-  }
-  return cudaSuccess;
-}
-
-/* How many of tile_count tiles one launch computes: limited by max_blocks (0: no limit), with blocks_per_tile blocks to
- * each tile, and by the memory for partials, with tile_bytes to each tile (0: none). */
-inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t tile_bytes) {
-  size_t most = tile_count;
-  if (max_blocks && most > max_blocks / blocks_per_tile) most = max_blocks / blocks_per_tile;
-  if (tile_bytes && most > GK__PARTIALS_BYTES / tile_bytes) most = GK__PARTIALS_BYTES / tile_bytes;
-  return most > 0 ? most : 1;
-}
 /* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
  * more partitions than groups and their stages fit in shared memory. */
 template <class Config, class Args>
@@ -10471,9 +10459,7 @@ template <class Args> cudaError_t gk__f64_hopper(const Args &p, int sms, bool *l
                               static_cast<unsigned>(work_count));
   };
   *launched = true;
-  Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
-  unlimited.max_blocks = 0;
-  return gk__launch_batches(unlimited, tiles * p.partitions, p.partitions > 1, partials, launch);
+  return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch, true);
 }
 #else
 template <class Args> cudaError_t gk__f64_hopper(const Args &, int, bool *, gk__partials *) { return cudaSuccess; }
@@ -10918,7 +10904,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
       GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
                                                fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream));
     GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
-                                      : gk__mma_run<Products>(q, mma_plan, *partials, stream));
+                                      : gk__mma_run<Products>(q, mma_plan, partials));
     if (fallback_flag) {
       gk__matmul_args<Item, Out, float, Func> strict = p;
       strict.condition.flag = fallback_flag;

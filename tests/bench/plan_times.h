@@ -136,7 +136,7 @@ template <int Products, class Element, class T> cudaError_t run_mma_plan(void *u
   gk__partials partials = gk__partials_of(call.scratch, stream);
   if (call.mma_plan.product_bytes) partials.measure(call.mma_plan.product_bytes, 1);
   GK_TRY(partials.begin());
-  return gk__mma_run<Products>(call.args, call.mma_plan, partials, stream);
+  return gk__mma_run<Products>(call.args, call.mma_plan, &partials);
 }
 
 /* Prepares both operands in bench.out, behind C. False: the memory does not suffice, or this build has no such kernels. */

@@ -69,7 +69,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
     EXPECT_OK(partials.begin());
     p.max_blocks = max_blocks;
     c.set(before);
-    EXPECT_OK(partials.end(hook_mma_run<Products>(p, plan, partials, 0)));
+    EXPECT_OK(partials.end(hook_mma_run<Products>(p, plan, &partials)));
     EXPECT_SAME(c.get(), expected, "tile %d, trans %d, %zu partitions, max_blocks %zu", config, trans, partitions,
                 max_blocks);
     EXPECT_EQ(scratch.bytes_not_zero(begin, room), size_t(0));
