@@ -6593,7 +6593,17 @@ template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> 
   *yes = answer > 0;
   return code;
 }
+#endif
 
+/* Never launched. Its attributes tell which architecture the program's code for a device was compiled for, and on
+ * Hopper whether that is sm_90a. */
+template <int> __global__ void gk__code_kernel() {
+#if defined(GK__WGMMA) && !defined(GK__WGMMA_CODE)
+  GK__EMPTY_KERNEL;
+#endif
+}
+
+#ifdef GK__WGMMA
 /* Code for sm_90a uses MMA instructions with 16 k. Other code has too few registers for their fragments, because only
  * sm_90a can move registers from the producers to the consumers (setmaxnreg). The host plans for the larger ring. */
 struct gk__f64_shape {
@@ -8182,9 +8192,12 @@ struct gk__mma_cost {
   double split;      /* what the second launch takes if k is split, beside the reduction */
   unsigned blocks;   /* resident blocks per SM, if its shared memory suffices */
 };
-/* What plans depend on: the multiprocessors of the current device, and the shared memory of a block in bytes. */
+/* What plans depend on: the multiprocessors of the current device, and the shared memory of a block in bytes. Plans of
+ * tensor cores: the architecture that the program's code for it was compiled for (80: compute_80), and whether it runs
+ * the kernels of wgmma. */
 struct gk__matmul_gpu {
-  int sms, smem_limit;
+  int sms, smem_limit, code;
+  bool wgmma;
 };
 inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
   const char *const call = "gk_matmul";
@@ -9031,17 +9044,6 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 #endif
 }
 
-/* The size of its static shared memory tells the host whether the device runs the code for sm_90a. */
-template <int Marked> __global__ void gk__wgmma_code_probe(volatile unsigned char *dest) {
-#ifdef GK__WGMMA_CODE
-  __shared__ volatile unsigned char mark[Marked];
-  mark[threadIdx.x] = dest[0];
-  dest[threadIdx.x] = mark[threadIdx.x ^ 1];
-#else
-  (void)dest;
-#endif
-}
-
 /* cuTensorMapEncodeTiled, found at run time, so that programs need not be linked with libcuda. */
 typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned cluster_rank, void *, const uint64_t *dims,
                                      const uint64_t *strides, const unsigned *box, const unsigned *steps,
@@ -9065,24 +9067,12 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
   return reinterpret_cast<gk__tensor_map_encode>(encode);
 }
 
-/* Whether this device can run these kernels: compute capability 9.0, and the binary has code for sm_90a. The answer is
- * kept per device; an error is not, so the next call tries again. */
+/* Whether this device can run these kernels: it runs the program's code for sm_90a, which no other device can. An error
+ * is not kept, so the next call tries again. */
 template <int First> bool gk__wgmma_available() { /* a template, so that files without products have no kernel of it */
-  static gk__per_device<signed char> here;
-  signed char answer = 0;
-  const cudaError_t code = here.get(&answer, [](int device, signed char *found) -> cudaError_t {
-    int major = 0, minor = 0;
-    cudaFuncAttributes mark;
-    GK_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    GK_TRY(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-    *found = -1;
-    if (major != 9 || minor != 0) return cudaSuccess;
-    GK_TRY(cudaFuncGetAttributes(&mark, gk__wgmma_code_probe<64 + First>));
-    if (mark.sharedSizeBytes < 64) return cudaSuccess;
-    *found = 1;
-    return gk__tensor_map_encoder() ? cudaSuccess : cudaErrorNotSupported;
-  });
-  return code == cudaSuccess && answer > 0;
+  bool has_code = false;
+  return gk__has_body(GK__KERNEL(gk__code_kernel<First>), &has_code) == cudaSuccess && has_code &&
+         gk__tensor_map_encoder();
 }
 
 /* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
@@ -10505,12 +10495,6 @@ struct gk__product {
   gk_plan plan;
   bool is_half_type() const { return item == GK__ITEM_F16 || item == GK__ITEM_BF16; }
 };
-/* The GPU, and the architecture that the program's code for it was compiled for: 80 means compute_80. */
-struct gk__tensor_gpu {
-  int sms, code;
-  bool wgmma;
-};
-
 /* A prepared copy of an operand, in elements of `bytes` bytes. An operand that is split into bf16 parts has them one
  * after the other. */
 struct gk__operand_copy {
@@ -10592,7 +10576,7 @@ inline bool gk__asks_for_tensor(const gk__product &p) {
   return p.is_half_type() ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
 }
 /* NULL, or why the precision and the plan of a call are an error on this GPU. */
-inline const char *gk__refuse_product(const gk__product &p, const gk__tensor_gpu &gpu, bool able) {
+inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu &gpu, bool able) {
   const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
   const bool asked = gk__asks_for_tensor(p), tiled = p.plan != GK_PLAN_AUTO && !forced;
   if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
@@ -10613,7 +10597,7 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__tensor_gpu
  * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
  * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 parts takes
  * as long as 128 strict multiply-adds. */
-inline bool gk__tensor_pays(const gk__product &p, const gk__tensor_gpu &gpu) {
+inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const bool tf32 = p.precision == GK_PRECISION_TF32, thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
@@ -10626,7 +10610,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__tensor_gpu &gpu) {
   return !thin && !(volume < 3e8) && !(volume < 128 * (k * (m + n)));
 }
 
-inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
+inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
   const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
@@ -10662,13 +10646,10 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   return plan;
 }
 
-/* Its attributes tell which architecture the program's code for a device was compiled for; asked once per device. */
-template <int> __global__ void gk__code_kernel() {}
-template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
+/* All of it. The architecture of the code is asked once per device. */
+template <int First> cudaError_t gk__find_tensor_gpu(gk__matmul_gpu *gpu) {
   static gk__per_device<int> codes;
-  gk__matmul_gpu found_gpu;
-  GK_TRY(gk__find_matmul_gpu(&found_gpu));
-  gpu->sms = found_gpu.sms;
+  GK_TRY(gk__find_matmul_gpu(gpu));
   const cudaError_t code = codes.get(&gpu->code, [](int, int *found) -> cudaError_t {
     cudaFuncAttributes attributes;
     GK_TRY(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(gk__code_kernel<First>)));
@@ -11068,7 +11049,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   GK_TRY(gk__check_call(&p, options));
 
   const bool is_half_type = gk__half_traits<Item>::is_half;
-  gk__tensor_gpu gpu = {0, 0, false};
+  gk__matmul_gpu gpu = gk__matmul_gpu();
   if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
     GK_TRY(gk__find_tensor_gpu<0>(&gpu));
   const gk__product call = {gk__item_of<Item>::value,

@@ -142,7 +142,7 @@ template <int Products, class Element, class T> cudaError_t run_mma_plan(void *u
 /* Prepares both operands in bench.out, behind C. False: the memory does not suffice, or this build has no such kernels. */
 template <int Making, class Element, class T> bool prepare_operands(mma_call<Element, T> *call) {
   const size_t m = call->m, n = call->n, k = call->k, front = gk_round_up(m * n * sizeof(T), size_t{GK__WORK_FRONT});
-  gk__tensor_gpu gpu = {0, 0, false};
+  gk__matmul_gpu gpu = gk__matmul_gpu();
   GK_CHECK(gk__find_tensor_gpu<0>(&gpu));
   const gk__product product = {gk__item_of<T>::value,
                                m,

@@ -140,8 +140,9 @@ static hook_product product_of(hook_item item, size_t m, size_t n, size_t k, gk_
 }
 
 TEST(planner) {
-  const hook_tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false}, hopper = {132, 90, true};
-  const auto plan_of = [](hook_item item, size_t edge, gk_precision precision, const hook_tensor_gpu &gpu) {
+  const hook_matmul_gpu turing = {40, 65536, 75, false}, ampere = {108, 166912, 80, false},
+                        hopper = {132, 232448, 90, true};
+  const auto plan_of = [](hook_item item, size_t edge, gk_precision precision, const hook_matmul_gpu &gpu) {
     const hook_product_plan plan = hook_plan_product(product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
     EXPECT(plan.refused == NULL);
     EXPECT_EQ(plan.tensor(), plan.precision != GK_PRECISION_STRICT);
@@ -191,7 +192,7 @@ TEST(planner) {
 
 /* Bytes from row to row and from matrix to matrix must stay below 2^40 for TMA. */
 TEST(planner_keeps_to_what_tma_can_address) {
-  const hook_tensor_gpu hopper = {132, 90, true};
+  const hook_matmul_gpu hopper = {132, 232448, 90, true};
   const size_t apart = size_t(1) << 37;
   for (int which = 0; which < 4; which++)
     for (size_t more : {size_t(0), size_t(8)}) {
@@ -207,7 +208,7 @@ TEST(planner_keeps_to_what_tma_can_address) {
 }
 
 TEST(planner_copies_what_is_not_aligned) {
-  const hook_tensor_gpu gpu = {132, 80, false};
+  const hook_matmul_gpu gpu = {132, 166912, 80, false};
   hook_product p = product_of(HOOK_ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_MMA);
   const auto copies = [&] {
     const hook_product_plan plan = hook_plan_product(p, gpu);
@@ -244,7 +245,7 @@ TEST(planner_copies_nothing_for_small_products) {
     hook_product p = product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO);
     p.b.address += shift;
     p.batch = batch, p.a.stride = p.b.stride = edge * edge;
-    return hook_plan_product(p, {132, 90, wgmma}).tensor();
+    return hook_plan_product(p, {132, 232448, 90, wgmma}).tensor();
   };
   for (hook_item item : {HOOK_ITEM_F16, HOOK_ITEM_BF16, HOOK_ITEM_F32}) {
     EXPECT(tensor(item, 128, 1, 0, false) && tensor(item, 128, 1, 0, true)); /* no copies */
@@ -257,7 +258,7 @@ TEST(planner_copies_nothing_for_small_products) {
 
 /* tf32 on Hopper: nothing, but what is not aligned, and one operand where neither runs along k: the smaller. */
 TEST(planner_copies_for_tf32_what_has_to_be) {
-  const hook_tensor_gpu hopper = {132, 90, true};
+  const hook_matmul_gpu hopper = {132, 232448, 90, true};
   const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
     hook_product p = product_of(HOOK_ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
     p.a.k_major = !(trans & 1), p.a.leading_dim = (p.a.k_major ? k : m) + pad;
@@ -285,8 +286,8 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
 
 /* ... to a sector, where the copy engine reads most of it several times. */
 TEST(planner_copies_what_begins_within_sectors) {
-  const hook_tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
-  const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const hook_tensor_gpu &gpu) {
+  const hook_matmul_gpu hopper = {132, 232448, 90, true}, ampere = {132, 166912, 80, false};
+  const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const hook_matmul_gpu &gpu) {
     hook_product p = product_of(HOOK_ITEM_BF16, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
     p.b.address += shift;
     const hook_product_plan plan = hook_plan_product(p, gpu);
@@ -305,9 +306,9 @@ TEST(planner_copies_what_begins_within_sectors) {
 
 /* Into how many an A is split: so that rows begin at sectors, where that is better than to copy it, or costs nothing. */
 TEST(planner_splits_what_is_not_aligned) {
-  const hook_tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
+  const hook_matmul_gpu hopper = {132, 232448, 90, true}, ampere = {132, 166912, 80, false};
   hook_product p = product_of(HOOK_ITEM_BF16, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
-  const auto split = [&](const hook_tensor_gpu &gpu) {
+  const auto split = [&](const hook_matmul_gpu &gpu) {
     const hook_product_plan plan = hook_plan_product(p, gpu);
     EXPECT(plan.a.split == 1 || !plan.a.wanted);
     EXPECT_EQ(plan.b.split, 1u);
@@ -346,8 +347,8 @@ TEST(planner_splits_what_is_not_aligned) {
 }
 
 TEST(plans_that_cannot_be) {
-  const hook_tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false};
-  const auto refused = [](hook_item item, gk_precision precision, gk_plan plan, const hook_tensor_gpu &gpu) {
+  const hook_matmul_gpu turing = {40, 65536, 75, false}, ampere = {108, 166912, 80, false};
+  const auto refused = [](hook_item item, gk_precision precision, gk_plan plan, const hook_matmul_gpu &gpu) {
     const char *const why = hook_plan_product(product_of(item, 64, 64, 64, precision, plan), gpu).refused;
     return why ? why : "";
   };

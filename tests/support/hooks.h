@@ -113,7 +113,6 @@
 #define hook_same_split_k gk__same_split_k
 #define hook_split_k gk__split_k
 #define hook_tensor_args gk__tensor_args
-#define hook_tensor_gpu gk__tensor_gpu
 #define hook_tf32_launch gk__tf32_launch
 #define hook_tf32_shape gk__tf32_shape
 #define hook_tile_facts gk__tile_facts
@@ -127,7 +126,7 @@
 #endif
 /* Kernels of a warp at most, which need no launch bounds. */
 #define HOOK_KERNELS_WITHOUT_BOUNDS                                                                                    \
-  { "gk__wgmma_code_probe", "gk__code_kernel", "gk__item_count_kernel", "gk__fold_kernel" }
+  { "gk__code_kernel", "gk__item_count_kernel", "gk__fold_kernel" }
 
 /* 21. Past one GPU */
 #define hook_commutes gk__commutes
