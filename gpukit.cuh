@@ -10042,22 +10042,41 @@ struct gk__tile_facts {
   unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak */
   bool hopper;     /* by the Hopper kernel of floats */
   const gk__plan_costs *costs;
+  size_t tile_count(size_t m, size_t n) const { return gk_ceil_div(m, row_count) * gk_ceil_div(n, col_count); }
 };
-/* Throughput of warp_count warps, in percent of that of twelve. A multiprocessor has four schedulers, and the one with
- * the most warps determines the time. */
-inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count) {
-  const size_t slots = gk_round_up(warp_count, size_t(4));
-  size_t percent = 100;
-  if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
-  return percent * warp_count / slots;
+/* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
+struct gk__split_k {
+  int thin; /* m or n is so small that the kernel of thin products computes C, with 32 sequences of FMAs in each
+             * partition */
+  unsigned partitions;
+  int depth;
+};
+
+inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
+  return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
 }
+/* What the choice of a tile depends on. has_hopper: the Hopper kernel can compute the product. wanted: the plan that
+ * the caller asks for; if there is none such, the closest one is used. */
+struct gk__plan_query {
+  size_t m, n, k, batch;
+  gk__split_k order;
+  gk_plan wanted;
+  int sms;
+  bool has_hopper, unaligned;
+  bool operator==(const gk__plan_query &other) const {
+    return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
+           sms == other.sms && has_hopper == other.has_hopper && unaligned == other.unaligned &&
+           gk__same_split_k(order, other.order);
+  }
+};
 inline bool gk__is_hopper_plan(gk_plan plan) {
   return plan == GK__PLAN_HOPPER_128 || plan == GK__PLAN_HOPPER_64_128 || plan == GK__PLAN_HOPPER_128_64;
 }
-/* The clocks of `tiles` tiles on Hopper, each in `partitions` partitions of k, which are `depth` long, the last one
- * `last`. */
-inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned partitions,
-                                            size_t depth, size_t last, size_t sms) {
+/* The clocks of a product by the Hopper kernel of floats. */
+inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
+  const unsigned partitions = query.order.partitions;
+  const size_t depth = static_cast<size_t>(query.order.depth), last = query.k - (partitions - 1) * depth;
+  const size_t tiles = tile_facts.tile_count(query.m, query.n) * query.batch, sms = static_cast<size_t>(query.sms);
   const gk__plan_costs &all = *tile_facts.costs;
   const bool full = tile_facts.row_count * tile_facts.col_count == 128 * 128;
   const gk__hopper_costs &t = full ? all.full_tile : all.half_tile;
@@ -10075,52 +10094,56 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, si
   return clocks;
 }
 
-/* The clocks of a product by the portable kernels of floats, approximately. Terms: the multiply-adds of the full waves
- * and of the last one (a separate term, because blocks do not end together); prologue and epilogue of each block; and
- * the reduction of the partials by the groups of a block. */
-inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                          unsigned partitions, size_t depth, size_t sms, bool unaligned) {
-  const gk__simt_costs &costs = tile_facts.costs->floats;
-  const bool in_block = partitions <= tile_facts.groups;
-  const unsigned groups = in_block ? partitions : 1, split_blocks = in_block ? 1 : partitions;
-  const size_t blocks =
-      gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
-  const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
-  const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
-  const size_t rounded_per_sm = blocks_per_sm > resident ? gk_round_up(blocks_per_sm, resident) : blocks_per_sm,
-               rest = rounded_per_sm % resident;
-  const size_t items = tile_facts.row_count * tile_facts.col_count;
-  const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
-  unsigned long long clocks =
-      (rounded_per_sm - rest) * work * 100 / gk__simt_throughput(costs, resident * groups * tile_facts.warps) +
-      rounded_per_sm * costs.begin;
-  if (rest) clocks += rest * work * 100 / gk__simt_throughput(costs, rest * groups * tile_facts.warps);
-  if (groups > 1) clocks += groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
-  if (unaligned) clocks += clocks * costs.unaligned[0] / 100 + rounded_per_sm * items * costs.unaligned[1] / 100;
-  return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
+/* Throughput of warp_count warps, in percent of that of twelve. A multiprocessor has four schedulers, and the one with
+ * the most warps determines the time. */
+inline size_t gk__throughput(const gk__simt_costs &costs, size_t warp_count) {
+  const size_t slots = gk_round_up(warp_count, size_t(4));
+  size_t percent = 100;
+  if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
+  return percent * warp_count / slots;
 }
-/* Throughput of warp_count warps of doubles, which multiply on tensor cores, in percent of that of twelve. */
-inline size_t gk__f64_throughput(const gk__f64_costs &costs, size_t warp_count) {
+/* The same of doubles, which warps multiply on tensor cores. */
+inline size_t gk__throughput(const gk__f64_costs &costs, size_t warp_count) {
   if (warp_count < 8) return warp_count * costs.busy / 8;
   return warp_count < 12 ? costs.busy + (warp_count - 8) * (100 - costs.busy) / 4 : 100;
 }
-/* The clocks of a product of doubles, approximately. */
-inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                         unsigned partitions, size_t depth, size_t sms) {
-  const gk__f64_costs &costs = tile_facts.costs->doubles;
-  const bool in_block = partitions <= tile_facts.groups;
-  const unsigned groups = in_block ? partitions : 1, split_blocks = in_block ? 1 : partitions;
+/* The blocks of a product by a portable kernel. */
+struct gk__block_load {
+  unsigned groups;                /* in a block */
+  size_t warps;                   /* in a block */
+  size_t resident, blocks_per_sm; /* blocks that a multiprocessor holds at once; that it runs in all */
+  unsigned long long work;        /* clocks of a block's multiply-adds, at the throughput of twelve warps */
+  gk__block_load(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
+    const bool in_block = query.order.partitions <= tile_facts.groups;
+    const size_t tiles = tile_facts.tile_count(query.m, query.n) * query.batch;
+    groups = in_block ? query.order.partitions : 1;
+    resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
+    blocks_per_sm = gk_ceil_div(tiles * (in_block ? 1 : query.order.partitions), static_cast<size_t>(query.sms));
+    warps = groups * tile_facts.warps;
+    work = tile_facts.row_count * tile_facts.col_count * groups * static_cast<size_t>(query.order.depth) * 100 /
+           (128 * tile_facts.share);
+  }
+  /* The clocks of a multiprocessor that runs `blocks` of them. The last ones are a term of their own, because blocks do
+   * not end together. */
+  template <class Costs> unsigned long long clocks(const Costs &costs, size_t blocks) const {
+    const size_t rest = blocks % resident;
+    unsigned long long sum = (blocks - rest) * work * 100 / gk__throughput(costs, resident * warps);
+    if (rest) sum += rest * work * 100 / gk__throughput(costs, rest * warps);
+    return sum + blocks * costs.begin;
+  }
+};
+/* The clocks of a product by the portable kernels of floats, approximately: those of its blocks, and to reduce partials
+ * of groups in them. */
+inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
+  const gk__simt_costs &costs = tile_facts.costs->floats;
+  const gk__block_load load(tile_facts, query);
   const size_t blocks =
-      gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
-  const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
-  const size_t blocks_per_sm = gk_ceil_div(blocks, sms), rest = blocks_per_sm % resident;
-  const size_t warps = resident * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
-  const unsigned long long work =
-      tile_facts.row_count * tile_facts.col_count * groups * depth * 100 / (128 * tile_facts.share);
-  unsigned long long clocks =
-      (blocks_per_sm - rest) * work * 100 / gk__f64_throughput(costs, warps) + blocks_per_sm * costs.begin;
-  if (rest) clocks += rest * work * 100 / gk__f64_throughput(costs, warps_of_rest);
-  return clocks;
+      load.blocks_per_sm > load.resident ? gk_round_up(load.blocks_per_sm, load.resident) : load.blocks_per_sm;
+  const size_t items = tile_facts.row_count * tile_facts.col_count;
+  unsigned long long clocks = load.clocks(costs, blocks);
+  if (load.groups > 1) clocks += load.groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
+  if (query.unaligned) clocks += clocks * costs.unaligned[0] / 100 + blocks * items * costs.unaligned[1] / 100;
+  return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
 }
 
 template <class Acc> struct gk__tiles {
@@ -10142,13 +10165,8 @@ template <class Acc> struct gk__tiles {
                                   {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 43, false, &costs}};
     return all[i];
   }
-  static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
-                                          unsigned partitions, size_t depth, size_t sms, bool unaligned) {
-    if (tile_facts.hopper) {
-      const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      return gk__hopper_clocks(tile_facts, tiles, partitions, depth, k - (partitions - 1) * depth, sms);
-    }
-    return gk__simt_clocks(tile_facts, m, n, batch, partitions, depth, sms, unaligned);
+  static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
+    return tile_facts.hopper ? gk__hopper_clocks(tile_facts, query) : gk__simt_clocks(tile_facts, query);
   }
 };
 template <> struct gk__tiles<double> {
@@ -10165,33 +10183,21 @@ template <> struct gk__tiles<double> {
                                   {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 60, false, &costs}};
     return all[i];
   }
-  static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
-                                          unsigned partitions, size_t depth, size_t sms, bool) {
-    return gk__f64_clocks(tile_facts, m, n, batch, partitions, depth, sms);
+  static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
+    const gk__block_load load(tile_facts, query);
+    return load.clocks(tile_facts.costs->doubles, load.blocks_per_sm);
   }
 };
 /* The clocks of a product with such a tile, and of the reduction of its partials. */
-template <class Acc>
-unsigned long long gk__clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
-                              unsigned partitions, size_t depth, size_t sms, bool unaligned) {
+template <class Acc> unsigned long long gk__clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
+  const unsigned partitions = query.order.partitions;
   const bool in_block = !tile_facts.hopper && partitions <= tile_facts.groups;
-  return gk__tiles<Acc>::kernel_clocks(tile_facts, m, n, k, batch, partitions, depth, sms, unaligned) +
-         gk__reduction_clocks(tile_facts.costs->reduce, m, n, batch, in_block ? 1 : partitions, sizeof(Acc));
+  return gk__tiles<Acc>::kernel_clocks(tile_facts, query) +
+         gk__reduction_clocks(tile_facts.costs->reduce, query.m, query.n, query.batch, in_block ? 1 : partitions,
+                              sizeof(Acc));
 }
 /* Whether rows are unaligned if they are contiguous: the split must not depend on leading dimensions. */
 inline bool gk__contiguous_rows_unaligned(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
-
-/* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
-struct gk__split_k {
-  int thin; /* m or n is so small that the kernel of thin products computes C, with 32 sequences of FMAs in each
-             * partition */
-  unsigned partitions;
-  int depth;
-};
-
-inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
-  return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
-}
 
 /* The split of a thin product: enough partitions for 264 blocks if there are fewer than 200, at most ceil(k / 512). */
 inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
@@ -10209,7 +10215,7 @@ inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum)
  * than the estimate's error. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  const bool unaligned = gk__contiguous_rows_unaligned(m, n, k);
+  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, true, gk__contiguous_rows_unaligned(m, n, k)};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_part;
   const unsigned most =
@@ -10218,11 +10224,11 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
     const size_t depth = gk__partition_depth(k, s, quantum);
     clocks[0][s] = clocks[1][s] = ~0ull;
     if (depth == 0 || !gk__partials_fit<Acc>(m, n, s)) continue;
+    query.order = {0, s, static_cast<int>(depth)};
     for (int i = 0; i < tiles::item_count; i++) {
       const gk__tile_facts tile_facts = tiles::facts(i);
-      const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
-      if (s >= 4 && tile_count * s > tiles::most_blocks * tile_facts.room) continue;
-      const unsigned long long estimate = gk__clocks<Acc>(tile_facts, m, n, k, 1, s, depth, 132, unaligned);
+      if (s >= 4 && tile_facts.tile_count(m, n) * s > tiles::most_blocks * tile_facts.room) continue;
+      const unsigned long long estimate = gk__clocks<Acc>(tile_facts, query);
       for (int set = tile_facts.hopper ? 1 : 0; set < 2; set++)
         if (estimate < clocks[set][s]) clocks[set][s] = estimate;
     }
@@ -10263,34 +10269,20 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   return order;
 }
 
-/* What the choice of a tile depends on. has_hopper: the Hopper kernel can compute the product. wanted: the plan that
- * the caller asks for; if there is none such, the closest one is used. */
-struct gk__plan_query {
-  size_t m, n, k, batch;
-  gk__split_k order;
-  gk_plan wanted;
-  int sms;
-  bool has_hopper, unaligned;
-  bool operator==(const gk__plan_query &other) const {
-    return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && has_hopper == other.has_hopper && unaligned == other.unaligned &&
-           gk__same_split_k(order, other.order);
-  }
-};
 /* The fastest tile for a given split. */
-template <class Acc> gk__tile_facts gk__plan_tile(const gk__plan_query &query) {
+template <class Acc> gk__tile_facts gk__plan_tile(gk__plan_query query) {
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
-  const size_t max_batch = size_t(1) << 20, batch = query.batch < max_batch ? query.batch : max_batch;
+  const size_t max_batch = size_t(1) << 20;
+  if (query.batch > max_batch) query.batch = max_batch;
+  if (query.sms < 1) query.sms = 1;
   const gk_plan wanted = gk__is_hopper_plan(query.wanted) && !query.has_hopper ? GK__PLAN_TILE_64_128 : query.wanted;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
     const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
     if (tile_facts.hopper && !query.has_hopper) continue;
     if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
-    const unsigned long long clocks = gk__clocks<Acc>(
-        tile_facts, query.m, query.n, query.k, batch, query.order.partitions, static_cast<size_t>(query.order.depth),
-        static_cast<size_t>(query.sms > 0 ? query.sms : 1), query.unaligned);
+    const unsigned long long clocks = gk__clocks<Acc>(tile_facts, query);
     if (clocks >= least) continue;
     least = clocks;
     best = tile_facts;

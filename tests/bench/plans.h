@@ -53,8 +53,8 @@ inline gk__split_k plan_split(size_t k, unsigned partitions) {
 /* The planner's estimate. */
 template <class Acc> unsigned long long plan_clocks(const plan_shape &shape, const plan_time &plan, int sms) {
   const gk__split_k order = plan_split(shape.k, plan.partitions);
-  return gk__clocks<Acc>(gk__tiles<Acc>::facts(plan.tile_idx), shape.m, shape.n, shape.k, 1, order.partitions,
-                         static_cast<size_t>(order.depth), static_cast<size_t>(sms), shape.unaligned());
+  return gk__clocks<Acc>(gk__tiles<Acc>::facts(plan.tile_idx),
+                         {shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper, shape.unaligned()});
 }
 /* Every plan of a shape: each tile with each number of partitions that gk__plan_split_k chooses from, and some more. */
 template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {

@@ -81,15 +81,22 @@ TEST(estimates_of_blocks) {
   for (int i = 0; i < hook_tiles<float>::item_count; i++) {
     const hook_tile_facts tile = hook_tiles<float>::facts(i);
     if (!tile.hopper) continue;
+    /* So many tiles, in partitions of k of which the last one is `last` long. */
+    const auto clocks_of = [&](size_t tiles, unsigned partitions, int depth, int last) {
+      const size_t k = static_cast<size_t>(depth) * (partitions - 1) + static_cast<size_t>(last);
+      const hook_split_k order = {0, partitions, depth};
+      return hook_hopper_clocks(tile,
+                                {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, true, false});
+    };
     unsigned long long before = 0;
     for (size_t tiles = 1; tiles < 2000; tiles += 33) {
-      const unsigned long long clocks = hook_hopper_clocks(tile, tiles, 1, 1008, 1000, 132);
+      const unsigned long long clocks = clocks_of(tiles, 1, 1008, 1000);
       EXPECT(clocks + clocks / 20 >= before);
       before = clocks;
     }
-    EXPECT(hook_hopper_clocks(tile, 264, 1, 2000, 2000, 132) > hook_hopper_clocks(tile, 264, 1, 1008, 1000, 132));
+    EXPECT(clocks_of(264, 1, 2000, 2000) > clocks_of(264, 1, 1008, 1000));
     /* Some more than find room at once. */
-    EXPECT(hook_hopper_clocks(tile, 16, 17, 304, 136, 132) < hook_hopper_clocks(tile, 16, 17, 304, 304, 132));
+    EXPECT(clocks_of(16, 17, 304, 136) < clocks_of(16, 17, 304, 304));
   }
 }
 
@@ -108,8 +115,9 @@ TEST(estimates_of_reductions) {
   /* What the groups of a block add up costs no second kernel. */
   const hook_tile_facts square = hook_tiles<float>::facts(hook_tiles<float>::item_count - 1);
   const auto whole = [&](unsigned partitions) {
-    return hook_clocks<float>(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false) -
-           hook_tiles<float>::kernel_clocks(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false);
+    const hook_split_k order = {0, partitions, 640 / static_cast<int>(partitions)};
+    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, false, false};
+    return hook_clocks<float>(square, query) - hook_tiles<float>::kernel_clocks(square, query);
   };
   EXPECT_EQ(whole(square.groups), 0ull);
   EXPECT(whole(square.groups + 1) > 0);
