@@ -8182,9 +8182,9 @@ cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
- * plus the time to reduce the partials. Of 1,021 random products of half types and 632 emulated ones that the costs were
- * not fitted to, the chosen plans take 1.1 and 0.7 % longer than the best that were measured. `make bench-refit` fits
- * them. */
+ * plus the time to reduce the partials. Of 1,021 random products of half types and 632 emulated ones that the costs
+ * were not fitted to, the chosen plans take 1.1 and 0.7 % longer than the best that were measured. `make bench-refit`
+ * fits them. */
 struct gk__mma_cost {
   double stage;      /* one stage of a block that is alone on its SM */
   double stage_rate; /* one stage of a full SM, divided by the number of its blocks */
