@@ -164,9 +164,12 @@ TEST(the_plan_can_be_asked_for) {
   EXPECT_EQ(static_cast<int>(path.precision),
             static_cast<int>(plans.empty() ? GK_PRECISION_STRICT : GK_PRECISION_DEFAULT));
   EXPECT_EQ(path.work_bytes, size_t(0));
-  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, 200, 200, 200, NULL, &path));
+  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, 400, 400, 400, NULL, &path));
   EXPECT_EQ(path.copies_a, 0);
   EXPECT_EQ(path.copies_b, !plans.empty());
+  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, 200, 200, 200, NULL, &path));
+  EXPECT_EQ(path.copies_b, 0); /* a copy would take as long as the product */
+  EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
   EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 2, 2, 2, NULL, &path));
   EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
 }
