@@ -259,7 +259,7 @@ TEST(planner_copies_nothing_for_small_products) {
     EXPECT(tensor(item, 128, 1, 0, false) && tensor(item, 128, 1, 0, true)); /* no copies */
     EXPECT(!tensor(item, 128, 1, 4, false) && !tensor(item, 128, 1, 4, true));
     EXPECT(!tensor(item, 352, 1, 4, false) && tensor(item, 352, 1, 4, true));
-    EXPECT(tensor(item, 400, 1, 4, false));
+    EXPECT(tensor(item, 360, 1, 4, false));
     EXPECT(tensor(item, 128, 30, 4, false) && tensor(item, 128, 30, 4, true));
   }
 }

@@ -86,7 +86,7 @@ TEST(rounding_to_tf32) {
 
 /* In device code. Before sm_90 ties go away from zero. */
 __global__ void round_on_device(unsigned *bits, size_t n) {
-  GK_FOR_1D(i, n) bits[i] = hook_round_to_tf32(bits[i]);
+  GK_FOR_1D (i, n) bits[i] = hook_round_to_tf32(bits[i]);
 }
 static std::vector<unsigned> rounded_on_device(const std::vector<unsigned> &bits) {
   device_array<unsigned> on_gpu(bits);
