@@ -8448,11 +8448,6 @@ struct gk__wgmma_shape {
   static const int smem = barriers_offset + stages * 16 + 8 + 1024; /* the swizzle needs boxes aligned to 1024 bytes */
   /* setmaxnreg: the producer gives registers to the consumers. Each thread starts with at most 168. */
   static const bool reallocates_registers = consumers > 1 && !cluster_split_k;
-  typedef std::false_type from_registers; /* both operands are in shared memory */
-  /* Bytes of accumulators that a block receives in the cluster reduction. */
-  static GK__HD unsigned received_bytes(unsigned cluster_size) {
-    return (cluster_size - 1) * (row_count / cluster_size) * pitch;
-  }
 };
 
 #ifdef GK__WGMMA_CODE
@@ -8636,10 +8631,6 @@ GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
 
-/* The place of a block in its cluster, and its part of the k of each tile. */
-struct gk__wgmma_share {
-  unsigned cluster_rank, cluster_size, first_k_block, k_blocks;
-};
 /* A work tile: the product in the batch, and the first row and column. row_idx is a row of one of the matrices that A
  * is split into. */
 struct gk__wgmma_work_tile {
@@ -8650,8 +8641,7 @@ struct gk__wgmma_work_tile {
   }
 };
 template <class Shape>
-GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const typename Shape::params &p, unsigned tile_idx) {
-  const unsigned matrices = Shape::from_registers::value ? 1 : p.matrices();
+GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk__wgmma_params &p, unsigned tile_idx, unsigned matrices) {
   const unsigned product_tiles = p.tiles_m * p.tiles_n, group_tiles = p.raster_rows * p.tiles_n;
   const unsigned in_product = tile_idx % product_tiles, in_group = in_product % group_tiles;
   const unsigned first_row = in_product / group_tiles * p.raster_rows;
@@ -8663,11 +8653,11 @@ GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const typename Shape::params &p
 
 /* By the producer: loads the operands of a work tile. */
 template <class Shape, class Element>
-GK__D void gk__wgmma_load(std::false_type, const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
-                          const gk__wgmma_work_tile &work, const gk__wgmma_share &share) {
+GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
+                          const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
   const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, lead = p.lead(work.matrix_idx);
-  for (unsigned k = share.first_k_block * depth; k < (share.first_k_block + share.k_blocks) * depth; k += depth) {
+  for (unsigned k = first_k_block * depth; k < (first_k_block + k_blocks) * depth; k += depth) {
     gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
     const unsigned full = pipe.full_barrier();
     gk__ptx_mbarrier_arrive_expect_tx(full, p.stage_bytes);
@@ -8937,11 +8927,10 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Sh
  * operand stages, and sends every other block the rows that this one owns (bulk copies to distributed shared memory).
  * Each block then adds the partials of its rows in the order of k, and stores them to C. */
 template <class Shape, class Out, class Func>
-GK__D void gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p,
-                                    float (&acc)[Shape::m64_count][Shape::col_count / 2],
-                                    const gk__wgmma_work_tile &work, unsigned group,
-                                    const gk__wgmma_pipeline<Shape> &pipe, const gk__wgmma_share &share) {
-  const unsigned cluster_rank = share.cluster_rank, cluster_size = share.cluster_size;
+GK__D void
+gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
+                         const gk__wgmma_work_tile &work, unsigned group, const gk__wgmma_pipeline<Shape> &pipe,
+                         unsigned cluster_rank, unsigned cluster_size) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
   const unsigned owned_rows = Shape::row_count / cluster_size, owned_bytes = owned_rows * Shape::pitch,
                  partials = pipe.data + Shape::staging_offset;
@@ -8980,82 +8969,76 @@ GK__D void gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p,
     GK__UNROLL
     for (unsigned e = 0; e < 4; e += 2) gk__wgmma_store_pair<Out>(p, c, row_idx, col_idx + e, sum + e);
   }
-  /* Shared memory stays valid until all copies between the blocks are complete. */
-  if (cluster_size > 1) gk__cluster_barrier_relaxed();
-}
-
-/* By a consumer warpgroup: computes a block's part of a work tile. */
-template <class Shape, class Element, class Out, class Func>
-GK__D void gk__wgmma_compute(std::false_type, const gk__wgmma_args<Shape, Func> &p,
-                             float (&acc)[Shape::m64_count][Shape::col_count / 2], gk__wgmma_pipeline<Shape> &pipe,
-                             const gk__wgmma_work_tile &work, unsigned group, const gk__wgmma_share &share) {
-  const int kind = gk__wgmma_type<Element>::kind;
-  if (Shape::products > 1 || share.k_blocks == 0) gk__clear(acc);
-  if (share.first_k_block == 0 && p.lead(work.matrix_idx))
-    gk__wgmma_clear_lead(pipe, 0, Shape::row_count, p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes);
-  if (kind == 2 || (p.a_k_major && p.b_k_major))
-    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, share.k_blocks);
-  else if (p.a_k_major)
-    gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, group, share.k_blocks);
-  else if (p.b_k_major)
-    gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, share.k_blocks);
-  else
-    gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, share.k_blocks);
-  if (Shape::cluster_split_k)
-    gk__wgmma_cluster_reduce<Shape, Out>(p, acc, work, group, pipe, share);
-  else
-    gk__wgmma_store<Shape, Out>(p, acc, work, group, pipe);
 }
 #endif /* GK__WGMMA_CODE */
 
-/* The kernel. Shape::from_registers chooses the functions that load and compute a tile. */
 template <class Shape, class Element, class Out, class Func>
 __global__ void __launch_bounds__(Shape::thread_count, 1)
     gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Shape, Func> p) {
 #ifdef GK__WGMMA_CODE
-  const typename Shape::from_registers from_registers = {};
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  gk__wgmma_share share = {0, 1, 0, p.k_blocks};
-  if (Shape::cluster_split_k) gk__cluster_place(&share.cluster_rank, &share.cluster_size);
+  unsigned cluster_rank = 0, cluster_size = 1; /* in the cluster */
+  if (Shape::cluster_split_k) gk__cluster_place(&cluster_rank, &cluster_size);
   gk__wgmma_pipeline<Shape> pipe(smem);
   if (threadIdx.x == 0) {
     pipe.init_barriers(Shape::cluster_split_k);
-    if (Shape::cluster_split_k)
-      gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(), Shape::received_bytes(share.cluster_size));
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
     if (p.tma_store) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
-  /* Other blocks send to this one once its barriers are initialised. Reductions of tf32 shapes begin with a barrier. */
-  if (Shape::cluster_split_k && !Shape::from_registers::value) gk__cluster_barrier();
+  if (Shape::cluster_split_k) {
+    if (threadIdx.x == 0)
+      gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(),
+                                        (cluster_size - 1) * (Shape::row_count / cluster_size) * Shape::pitch);
+    gk__cluster_barrier();
+  }
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (Shape::products > 1 && p.strict && *p.strict) return;
 
+  unsigned first_k_block = 0, k_blocks = p.k_blocks;
   if (Shape::cluster_split_k) {
-    const unsigned k_blocks_each = (p.k_blocks + share.cluster_size - 1) / share.cluster_size;
-    share.first_k_block = min(share.cluster_rank * k_blocks_each, p.k_blocks);
-    share.k_blocks = min(k_blocks_each, p.k_blocks - share.first_k_block);
+    const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size;
+    first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks),
+    k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
   }
-  const unsigned first_tile = p.first_tile + blockIdx.x / share.cluster_size, step = gridDim.x / share.cluster_size;
   if (warpgroup == 0) {
     if (Shape::reallocates_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (unsigned tile_idx = first_tile; tile_idx < p.end_tile; tile_idx += step)
-        gk__wgmma_load<Shape, Element>(from_registers, p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx), share);
-    if (Shape::cluster_split_k && share.cluster_size > 1) gk__cluster_barrier_relaxed(); /* that of the reduction */
+      for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+           tile_idx += gridDim.x / cluster_size)
+        gk__wgmma_load<Shape, Element>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices()), first_k_block,
+                                       k_blocks);
+    if (Shape::cluster_split_k)
+      gk__cluster_barrier_relaxed(); /* shared memory stays valid until all copies between the blocks are complete */
   } else {
     if (Shape::reallocates_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    for (unsigned tile_idx = first_tile; tile_idx < p.end_tile; tile_idx += step) {
-      /* Declared here: as a variable of gk__wgmma_compute it is copied for each tile, which is 13 % more code. */
+    const int kind = gk__wgmma_type<Element>::kind;
+    for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+         tile_idx += gridDim.x / cluster_size) {
+      const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices());
       float acc[Shape::m64_count][Shape::col_count / 2];
-      gk__wgmma_compute<Shape, Element, Out>(from_registers, p, acc, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx),
-                                             warpgroup - 1, share);
+      if (Shape::products > 1 || k_blocks == 0) gk__clear(acc);
+      if (first_k_block == 0 && p.lead(work.matrix_idx))
+        gk__wgmma_clear_lead(pipe, 0, Shape::row_count, p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes);
+      if (kind == 2 || (p.a_k_major && p.b_k_major))
+        gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, warpgroup - 1, k_blocks);
+      else if (p.a_k_major)
+        gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, warpgroup - 1, k_blocks);
+      else if (p.b_k_major)
+        gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, warpgroup - 1, k_blocks);
+      else
+        gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, warpgroup - 1, k_blocks);
+      if (Shape::cluster_split_k)
+        gk__wgmma_cluster_reduce<Shape, Out>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
+      else
+        gk__wgmma_store<Shape, Out>(p, acc, work, warpgroup - 1, pipe);
     }
     /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
     if (!Shape::cluster_split_k && threadIdx.x % 128 == 0)
       asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (Shape::cluster_split_k) gk__cluster_barrier_relaxed();
   }
 #else
   GK__EMPTY_KERNEL;
@@ -9143,17 +9126,13 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, si
   return fits;
 }
 
-/* Fills in the parameters that all shapes have, and launches the kernel: for tiles_m x tiles_n tiles, whose operands
+/* Fills in the parameters that both kernels have, and launches the kernel: for tiles_m x tiles_n tiles, whose operands
  * are a and b, mapped if they have tensor maps. Without clusters the blocks are persistent. With clusters of
  * `cluster_size` blocks, each computes one tile. */
-template <class Shape, class Element, class Out, class Func>
-cudaError_t gk__wgmma_enqueue(gk__wgmma_args<Shape, Func> &p, const gk__tensor_args<Element, Out, Func> &x,
+template <class Shape, class Params, class Element, class Out, class Func>
+cudaError_t gk__wgmma_enqueue(gk__kernel<Params> kernel, Params &p, const gk__tensor_args<Element, Out, Func> &x,
                               const gk__operand_view<Element> &a, const gk__operand_view<Element> &b, bool mapped,
                               size_t tiles_m, size_t tiles_n, unsigned cluster_size, int sms, cudaStream_t stream) {
-  auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
-  bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
-  if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
   const size_t max_dim = 0x7fffffff, depth = 128 / gk__wgmma_type<Element>::bytes,
                pair = 2 * gk__wgmma_type<Out>::bytes;
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > max_dim / 8 / (tiles_m * tiles_n))
@@ -9199,6 +9178,10 @@ inline size_t gk__split_tile_count(size_t m, size_t split, size_t row_count) {
 template <class Shape, class Element, class Out, class Func>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size, int sms,
                              cudaStream_t stream) {
+  const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
+  bool has_body = false;
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
+  if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
   const size_t bytes = gk__wgmma_type<Out>::bytes, max_rows = Shape::row_count;
   const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
@@ -9219,8 +9202,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
       gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes, x.c, x.n,
                                            part_rows, x.ldc * split, x.batch, x.stride_c, split, x.ldc, 64));
-  return gk__wgmma_enqueue(p, x, x.a, x.b, mapped, gk__split_tile_count(x.m, split, max_rows),
-                           gk__tile_count(x.n, Shape::col_count), cluster_size, sms, stream);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, x.a, x.b, mapped, gk__split_tile_count(x.m, split, max_rows),
+                                  gk__tile_count(x.n, Shape::col_count), cluster_size, sms, stream);
 }
 
 /* The cost of a tile in nanoseconds, measured on an H200: for each k block (128 bytes of k), and the rest. Up to
@@ -9358,16 +9341,13 @@ template <class Params> struct gk__tf32_params : Params {
  * other their accumulators, which are stored over the ring. */
 template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
   typedef gk__tf32_params<gk__wgmma_params_of<Splits>> params;
-  static const int products = 1, row_count = 128, col_count = Cols, stages = Stages, m64_count = 1,
-                   consumers = row_count / 64, thread_count = 128 * (consumers + 1);
+  static const int products = 1, row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
+                   thread_count = 128 * (consumers + 1);
   static const int box_bytes = 32 * 128, r_bytes = row_count * 128, stage_bytes = r_bytes + Cols * 128;
   static const int barriers_offset = Stages * stage_bytes, smem = barriers_offset + Stages * 16 + 8 + 1024;
   static const int quads = Cols / 8,
                    quad_bytes = consumers * 128 * 16; /* a quad: the 4 accumulators of a thread in 8 columns */
   static_assert(barriers_offset >= row_count * Cols * 4, "the accumulators of a tile are stored over the ring");
-  static const bool cluster_split_k = true, reallocates_registers = true;
-  typedef std::true_type from_registers;
-  static GK__HD unsigned received_bytes(unsigned) { return row_count * col_count * 4; }
 };
 
 #ifdef GK__WGMMA_CODE
@@ -9390,16 +9370,16 @@ GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, cons
 
 /* By the producer: loads the operands of a work tile. Boxes outside of R are not loaded; the stale elements in their
  * place only reach accumulators that are not stored. */
-template <class Shape, class>
-GK__D void gk__wgmma_load(std::true_type, const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
-                          const gk__wgmma_work_tile &work, const gk__wgmma_share &share) {
+template <class Shape>
+GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
+                         const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
   const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   const gk__tensor_map *const map_a = p.map_a(columns.matrix_idx);
   const unsigned lead = p.lead(columns.matrix_idx);
   const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.transposed ? p.n : p.m) - work.row_idx);
   const unsigned bytes = p.stage_bytes + (row_count + 31) / 32 * Shape::box_bytes;
-  for (unsigned k = share.first_k_block * 32; k < (share.first_k_block + share.k_blocks) * 32; k += 32) {
+  for (unsigned k = first_k_block * 32; k < (first_k_block + k_blocks) * 32; k += 32) {
     gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
     const unsigned full = pipe.full_barrier(), dest = pipe.stage_address();
     gk__ptx_mbarrier_arrive_expect_tx(full, bytes);
@@ -9567,8 +9547,8 @@ GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_
 template <class Shape, class Func>
 GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const float (&acc)[Shape::col_count / 2],
                                    const gk__wgmma_work_tile &work, unsigned group,
-                                   const gk__wgmma_pipeline<Shape> &pipe, const gk__wgmma_share &share) {
-  const unsigned cluster_rank = share.cluster_rank, cluster_size = share.cluster_size;
+                                   const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank,
+                                   unsigned cluster_size) {
   const unsigned rank_bytes = Shape::quads / cluster_size * Shape::quad_bytes,
                  own_slot = pipe.data + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
@@ -9599,28 +9579,70 @@ GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const f
       gk__tf32_store_quad<false>(p, work, group, quad, inside, d);
   }
 }
-
-/* By a consumer warpgroup: computes a block's part of a work tile. */
-template <class Shape, class, class, class Func>
-GK__D void gk__wgmma_compute(std::true_type, const gk__wgmma_args<Shape, Func> &p,
-                             float (&acc)[1][Shape::col_count / 2], gk__wgmma_pipeline<Shape> &pipe,
-                             const gk__wgmma_work_tile &work, unsigned group, const gk__wgmma_share &share) {
-  if (share.k_blocks == 0) gk__clear(acc);
-  const unsigned lead = p.lead(gk__tf32_columns_of<Shape>(p, work).matrix_idx);
-  if (share.first_k_block == 0 && lead) gk__wgmma_clear_lead(pipe, Shape::r_bytes, Shape::col_count, lead * 4);
-  gk__tf32_multiply<Shape>(acc[0], pipe, group, share.k_blocks);
-  if (share.cluster_size > 1) {
-    gk__tf32_cluster_reduce<Shape>(p, acc[0], work, group, pipe, share);
-    return;
-  }
-  gk__tf32_store(p, work, group, acc[0]);
-}
 #endif /* GK__WGMMA_CODE */
+
+template <class Shape, class Func>
+__global__ void __launch_bounds__(Shape::thread_count, 1)
+    gk__tf32_kernel(const __grid_constant__ gk__wgmma_args<Shape, Func> p) {
+#ifdef GK__WGMMA_CODE
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
+  const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  unsigned cluster_rank, cluster_size; /* in the cluster */
+  gk__cluster_place(&cluster_rank, &cluster_size);
+  gk__wgmma_pipeline<Shape> pipe(smem);
+  if (threadIdx.x == 0) {
+    pipe.init_barriers(true);
+    gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
+  }
+  __syncthreads();
+  gk__wait_for_earlier_work();
+  gk__let_later_work_start();
+
+  const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size,
+                 first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks);
+  const unsigned k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
+  if (warpgroup == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 0)
+      for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+           tile_idx += gridDim.x / cluster_size)
+        gk__tf32_load<Shape>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1), first_k_block, k_blocks);
+    if (cluster_size > 1) gk__cluster_barrier_relaxed();
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+         tile_idx += gridDim.x / cluster_size) {
+      const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1);
+      float acc[Shape::col_count / 2];
+      if (k_blocks == 0) {
+        GK__UNROLL
+        for (int i = 0; i < Shape::col_count / 2; i++) acc[i] = 0;
+      }
+      const unsigned lead = p.lead(gk__tf32_columns_of<Shape>(p, work).matrix_idx);
+      if (first_k_block == 0 && lead) gk__wgmma_clear_lead(pipe, Shape::r_bytes, Shape::col_count, lead * 4);
+      gk__tf32_multiply<Shape>(acc, pipe, warpgroup - 1, k_blocks);
+      if (cluster_size > 1) {
+        gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
+      } else {
+        gk__tf32_store(p, work, warpgroup - 1, acc);
+      }
+    }
+  }
+#else
+  GK__EMPTY_KERNEL;
+  (void)p;
+#endif
+}
 
 /* cluster_size: blocks that split the k of a tile. One of A and B is K-major, the other MN-major. */
 template <class Shape, class Out, class Func>
 cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out, Func> &x, unsigned cluster_size, int sms,
                             cudaStream_t stream) {
+  const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape, Func>);
+  bool has_body = false;
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
+  if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
   gk__wgmma_args<Shape, Func> p(x.func);
   p.transposed = x.a.k_major != 0;
   const gk__operand_view<float> &register_operand = p.transposed ? x.b : x.a,
@@ -9634,8 +9656,9 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out, Func> &x, unsigned
       reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && (x.batch == 1 || x.stride_c % 4 == 0);
   const bool mapped = gk__map_operand(&p.b, register_operand, row_count, x.k, x.batch, 1, 32) &&
                       gk__map_a(&p, k_major_operand, col_count, x.k, x.batch, 1, box);
-  return gk__wgmma_enqueue(p, x, k_major_operand, register_operand, mapped, gk__tile_count(row_count, Shape::row_count),
-                           gk__split_tile_count(col_count, split, max_cols), cluster_size, sms, stream);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, k_major_operand, register_operand, mapped,
+                                  gk__tile_count(row_count, Shape::row_count),
+                                  gk__split_tile_count(col_count, split, max_cols), cluster_size, sms, stream);
 }
 
 /* 128 rows of R by Cols columns. */
