@@ -7294,6 +7294,13 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitio
  * bandwidth, and costs less than a product that reads such an operand directly. There are two exceptions, both on
  * Hopper: the kernels read a K-major A of any alignment, and the tf32 kernels round and transpose as they load. */
 
+/* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). The half-precision
+ * types may be incomplete here: emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
+template <class Element> struct gk__tensor_type;
+template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75; };
+template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
+template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
+
 /* An operand as the tensor-core kernels read it: the base address and the strides are multiples of 16 bytes. */
 template <class Element> struct gk__operand_view {
   const Element *data;
@@ -7302,6 +7309,11 @@ template <class Element> struct gk__operand_view {
   size_t stride_part;  /* elements from one bfloat16 part to the next (emulated fp32); else unused */
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
+  /* Moves on to the products of the batch behind the first `products`. */
+  void skip(size_t products) {
+    const size_t bytes = products * stride_batch * gk__tensor_type<Element>::bytes;
+    data = reinterpret_cast<const Element *>(reinterpret_cast<const unsigned char *>(data) + bytes);
+  }
 };
 /* A product, or a batch of them, as the tensor-core kernels take it. */
 template <class Element, class Out, class Func = gk__identity>
@@ -7310,22 +7322,14 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   size_t k;
   explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
       : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0) {}
-  /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
-    a.data += products * a.stride_batch;
-    b.data += products * b.stride_batch;
+    a.skip(products);
+    b.skip(products);
     this->c += products * this->stride_c;
   }
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__BF16_PARTS 3
-
-/* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). The half-precision
- * types may be incomplete here: emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
-template <class Element> struct gk__tensor_type;
-template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75; };
-template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
-template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
 
 /* --- Tensor cores: operand preparation ---------------------------------------------------------------------------*/
 

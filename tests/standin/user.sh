@@ -55,7 +55,8 @@ program() {
     shift
     set -- "$@" "$object"
   done
-  ! cat "$@" | grep -q openblas_set || libraries=-lopenblas # stubs/cublas_v2.h calls it
+  if cat "$@" | grep -q openblas_set; then libraries=-lopenblas # cuda_cpu/blas.h calls it
+  elif cat "$@" | grep -q 8cuda_cpu4blas; then libraries=-lblas; fi # of another package
   link=$(setting link | sed 's/\$program/"$@"/; s/\$output/"&"/; s/\$runtime/"&"/')
   eval "$link $GIVEN_CXXFLAGS $GIVEN_LDLIBS $libraries"
 }
