@@ -4349,7 +4349,7 @@ struct gk__scan_plan {
   size_t tiles, groups;
   size_t capacity; /* 16-byte words that the scratch has for slots */
   unsigned blocks; /* one for each tile; or fewer, each of which processes several */
-  GK__HD size_t rows() const { return 1; }
+  GK__HD size_t total_rows() const { return 1; }
   GK__D size_t row_of(unsigned) const { return 0; } /* a ticket's */
   GK__D size_t row_offset(size_t) const { return 0; }
 };
@@ -4369,7 +4369,7 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes, size_t most_smal
 /* For the rows of a matrix: tiles and groups are those of a row. Tickets count the tiles of all rows. */
 struct gk__row_scan_plan : gk__scan_plan {
   size_t row_count, leading_dim;
-  GK__HD size_t rows() const { return row_count; }
+  GK__HD size_t total_rows() const { return row_count; }
   GK__D size_t row_of(unsigned ticket) const { return ticket / tiles; }
   GK__D size_t row_offset(size_t row_idx) const { return row_idx * leading_dim; }
 };
@@ -4389,7 +4389,7 @@ GK__D gk__scan_place gk__scan_place_of(const typename Config::Plan &plan, unsign
 
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
 template <class Plan> size_t gk__scan_bytes(const Plan &plan, size_t slot_bytes) {
-  const size_t slots = gk__saturated_product(plan.rows(), plan.tiles + plan.groups);
+  const size_t slots = gk__saturated_product(plan.total_rows(), plan.tiles + plan.groups);
   const size_t bytes = gk__saturated_product(slots, slot_bytes), most = static_cast<size_t>(-1);
   return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
@@ -4774,7 +4774,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  const size_t tile_count = plan.tiles * plan.rows();
+  const size_t tile_count = plan.tiles * plan.total_rows();
   bulk.init(&barrier);
   /* Most blocks get the ticket of their number, and the load of that tile need not wait for it. */
   const gk__scan_place expected = gk__scan_place_of<Config>(plan, blockIdx.x, n);
@@ -6103,9 +6103,9 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
   template <class Epilogue>
   static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     const Epilogue of_tile = epilogue.from(row0, col0);
-    const int width = Epilogue::vector_items;
-    if (epilogue.template takes_vectors<width>()) {
-      store_vectors<width, true>(c_tile, of_tile);
+    const int vector_items = Epilogue::vector_items;
+    if (epilogue.template takes_vectors<vector_items>()) {
+      store_vectors<vector_items, true>(c_tile, of_tile);
     } else {
       store_vectors<4, false>(c_tile, of_tile);
       store_ends(c_tile, of_tile);
@@ -7868,13 +7868,13 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
    * that the compiler can schedule the copies between MMA instructions. A word may have elements beyond the end of its
    * row: they are in the array, as the array's last rows are in the first stage. */
   GK__D void load(unsigned char *stage, bool exists, int group_idx, int group_count) const {
-    const unsigned count = exists ? row_count : 0;
+    const unsigned row_limit = exists ? row_count : 0;
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
       const unsigned char *word = from + static_cast<size_t>(part) * stride_part;
       GK__UNROLL
       for (int i = 0; i < words_per_thread; i++) {
-        if (i % group_count == group_idx && static_cast<unsigned>(i) * row_step < count)
+        if (i % group_count == group_idx && static_cast<unsigned>(i) * row_step < row_limit)
           gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word, 16);
         word += word_stride;
       }
@@ -8175,9 +8175,9 @@ cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_
     q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
     const size_t all_tiles = blocks / plan.partitions;
     const size_t launch_tiles = gk__tiles_per_launch(all_tiles, part.max_blocks, plan.partitions, 0);
-    for (size_t first = 0; first < all_tiles; first += launch_tiles) {
-      const size_t left = all_tiles - first, tiles = left < launch_tiles ? left : launch_tiles;
-      q.first_tile = static_cast<unsigned>(first);
+    for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += launch_tiles) {
+      const size_t left = all_tiles - launch_begin, tiles = left < launch_tiles ? left : launch_tiles;
+      q.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
                                dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(plan.partitions)),
                                static_cast<unsigned>(Config::thread_count), smem, partials->stream, q));
