@@ -198,7 +198,7 @@ fuzz: $(BUILD)/fuzz/flags
 	@for what in image cuda_to_cpp; do tests/fuzz/fuzz.sh $$what $(or $(FUZZ_SECONDS),60) || exit 1; done
 #: coverage      lines of gpukit.cuh that no test runs on the CPU, or launches on a GPU, for each ARCH= called so far
 coverage: $(covered:%=$(BUILD)/$(at:fast=coverage)/%)
-	@tests/tools/coverage.sh $(BUILD)/coverage $(if $(filter gpu,$(at)),$(built_for),cpu) $^
+	@tests/tools/coverage.sh $(BUILD)/coverage $(if $(filter gpu,$(at)),$$(echo '$(ARCH)' | sed 's/.*arch=//; s/,.*//'),cpu) $^
 #: mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)
 mutate: $(addprefix $(BUILD)/,cpu/flags checker/flags gpu/flags mixed/flags)
 	@GPU=$(if $(why_not),,yes) SEVERAL=$(word 2,$(caps)) tests/tools/mutate.sh $(MUTATIONS)

@@ -4,9 +4,10 @@
 # BUILD is cpu, or the target of programs for a GPU:
 #
 #   cpu      built with --coverage. A line counts as run if any program runs it in any instance of its template.
-#   sm_80    and so on: built with -lineinfo. A line of device code counts as run if a kernel instance that a program
-#            launches has the line in its line table. On a newer GPU the driver compiles the PTX that stands beside the
-#            machine code: the same kernels, with the line tables of the machine code. So compute_80 has none.
+#   sm_90    and so on: built with -lineinfo. A line of device code counts as run if a kernel instance that a program
+#            launches has the line in its line table. The kernels of an older target are run on a newer GPU in its
+#            machine code: ARCH='-gencode arch=compute_80,code=sm_90' makes it from compute_80's PTX, and is called
+#            compute_80 here. PTX that the driver compiles has no line tables.
 #
 # Lines that no test instantiates are not counted, and those for a GPU alone (inline PTX, __CUDA_ARCH__) only on a GPU.
 # The report is about all builds together, so that a line for some targets counts where it is compiled. The results of
