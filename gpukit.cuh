@@ -7752,12 +7752,18 @@ template <class Element> struct gk__mma_sync {
 /* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
 /* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. The ring has
- * Stages stages, each with Bytes bytes of k. */
+ * Stages stages, each with Bytes bytes of k. In code for targets before compute_90 it has at most three, because most
+ * of them have no room for more. The host asks for memory for Stages where a block may have as much. */
 template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_MAJOR,
           int OrderB = GK__ANY_MAJOR>
 struct gk__mma_config {
-  static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, stages = Stages,
-                   order_a = OrderA, order_b = OrderB;
+#if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
+  static const int stages = Stages < 3 ? Stages : 3;
+#else
+  static const int stages = Stages;
+#endif
+  static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, order_a = OrderA,
+                   order_b = OrderB;
   static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
   static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one part */
   static const int k_steps = Bytes / 32;                                   /* MMA steps in a stage */
@@ -8258,20 +8264,12 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
                     static_cast<size_t>(gpu.sms), fit < cost.blocks ? fit : cost.blocks);
 }
-/* The ring of the large tile of half types has four stages in code for compute_90 and up, and on the host, which
- * chooses the size: it asks for three if the device has no room for the fourth. */
-#if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
-#define GK__LARGE_STAGES 3
-#else
-#define GK__LARGE_STAGES 4
-#endif
 /* The large and the small configuration of a type, and their costs. Warp tiles of 64 x 64 need the fewest reads of
  * shared memory for each multiplication; small tiles fill a GPU with small products. More configurations gain less than
  * 1 % over random shapes (half types: 128 x 128; tf32: 64 x 128, 128 x 256). The large one is compiled for each storage
  * order of the operands. */
 template <int Products, class Element> struct gk__mma_tiles { /* half types */
-  template <int OrderA, int OrderB>
-  using large = gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB>;
+  template <int OrderA, int OrderB> using large = gk__mma_config<128, 256, 64, 64, 128, 4, OrderA, OrderB>;
   typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.747, 0.974, 5.987, 0.001, 1}, {0.275, 0.225, 3.355, 1.895, 4}};

@@ -13,7 +13,9 @@
 #                             tensor cores wait for each other, which is no warning to it
 #   registers TARGET          kernels of products without launch bounds, or that take more registers than the blocks
 #                             have that their bounds promise on one multiprocessor: 65536 from sm_75 on, given out to
-#                             warps by 256. Where that is too few for what a kernel holds, it spills
+#                             warps by 256. Where that is too few for what a kernel holds, it spills. And kernels that
+#                             the host launches, but the GPU's code does not have, or the other way round, because a
+#                             template argument differs between them
 set -eu
 export LC_ALL=C
 action=$1
@@ -106,8 +108,14 @@ overlapping)
   sed -n "$notes" "$1.log" | no 'products wait for each other'
   ;;
 registers)
-  $(setting nvcc) -std=c++17 -arch="$1" -cubin --keep --keep-dir "$temp" -Xptxas -v tests/compile/registers.cu \
-    -o "$temp/registers.cubin" 2>"$temp/log" || { grep -v '^ptxas info' "$temp/log"; exit 1; }
+  $(setting nvcc) -std=c++17 -arch="$1" -c --keep --keep-dir "$temp" -Xptxas -v tests/compile/registers.cu \
+    -o "$temp/registers.o" 2>"$temp/log" || { grep -v '^ptxas info' "$temp/log"; exit 1; }
+  # Mangled names of the two differ, because the host's are static.
+  instances() { c++filt | sed -n 's/^[^<]*::\(gk__[a-z0-9_]*_kernel<.*>\)(.*$/\1/p' | sort -u; }
+  nm --defined-only "$temp/registers.o" | awk '$2 == "t" { print $3 }' | instances >"$temp/host"
+  sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$temp/registers.ptx" | instances >"$temp/device"
+  some gk__mma_kernel "$temp/host"
+  comm -3 "$temp/host" "$temp/device" | no "for the host or the GPU ($1) alone"
   awk -v most_spilled=256 '
     function number(pattern) { match($0, pattern); return substr($0, RSTART + 5) + 0 }
     FNR == NR && /\.entry/ { sub(/.*\.entry /, ""); sub(/\(.*/, ""); name = $1 }
