@@ -2,8 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
-#include <algorithm>
-#include "data.h"
+#include "products.h"
 
 /* Not the same at neighbours, nor if applied twice. A fused multiply-add has the same bits, because 2 value is exact. */
 struct by_place {
@@ -82,6 +81,7 @@ template <gk_precision Precision, class Func, class T, class Out> static void ch
 }
 /* By the kernels that the planner takes, which are Hopper's where it has them, and by mma.sync. */
 template <gk_precision Precision, class Func, class T, class Out> static void check_both(const char *name) {
+  if (plans_of<T, Out>(Precision).empty()) SKIP("this GPU has no tensor cores for the type");
   check<Precision, Func, T, Out>(GK_PLAN_AUTO, name);
   check<Precision, Func, T, Out>(GK_PLAN_MMA, name);
 }

@@ -282,6 +282,23 @@ template <class T, class O> void check_randomly(uint64_t first, uint64_t count, 
 
 enum data { NORMAL, UNIFORM, SCALED, CANCELLING };
 
+inline float from_bits(unsigned bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+inline unsigned bits_of(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+
+/* A float halfway between two tf32 becomes its neighbour: in code for targets before sm_90 it is rounded away from zero,
+ * and from sm_90 on to even. */
+template <class T> T without_tie(T x) { return x; }
+inline float without_tie(float x) { return (bits_of(x) & 0x1fffu) == 0x1000u ? from_bits(bits_of(x) + 1) : x; }
+
 template <class T> std::vector<T> data_of(data which, uint64_t seed, size_t rows, size_t cols) {
   std::vector<T> x(rows * cols);
   for (size_t i = 0; i < x.size(); i++) {
@@ -291,6 +308,7 @@ template <class T> std::vector<T> data_of(data which, uint64_t seed, size_t rows
     if (which == SCALED) x[i] = make<T>((g < 0 ? g - 1 : g + 1) * ldexp(1, uniform(seed + 9, i, -50, 50)));
     if (which == CANCELLING)
       x[i] = make<T>(i % 2 && seed % 2 ? -static_cast<double>(plain(x[i - 1])) : seed % 2 ? g : 1 + g * 0x1p-12);
+    x[i] = without_tie(x[i]);
   }
   return x;
 }
@@ -309,7 +327,7 @@ double worst_error(const problem &p, const std::vector<T> &a, const std::vector<
       double sum = 0, size = 0;
       for (size_t l = 0; l < p.k; l++) {
         float x = static_cast<float>(plain(a[p.at_a(0, i, l)])), y = static_cast<float>(plain(b[p.at_b(0, l, j)]));
-        if (p.precision == GK_PRECISION_TF32) { /* to 11 bits, ties to even: by way of arithmetic, not of bits */
+        if (p.precision == GK_PRECISION_TF32) { /* to 11 bits, by way of arithmetic, not of bits */
           int exponent;
           x = static_cast<float>(ldexp(nearbyint(ldexp(static_cast<double>(frexpf(x, &exponent)), 11)), -11)) *
               static_cast<float>(ldexp(1, exponent));
@@ -328,18 +346,6 @@ double worst_error(const problem &p, const std::vector<T> &a, const std::vector<
 /* The documentation of gk_matmul_ex has them. */
 inline double bound_of(gk_precision precision, size_t k) {
   return precision == GK_PRECISION_EMULATED ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
-}
-
-inline float from_bits(unsigned bits) {
-  float x;
-  memcpy(&x, &bits, 4);
-  return x;
-}
-
-inline unsigned bits_of(float x) {
-  unsigned bits;
-  memcpy(&bits, &x, 4);
-  return bits;
 }
 
 #endif
