@@ -53,13 +53,13 @@
  *                          library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
  *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
  *                          program's; see SEVERAL COPIES in section 22
- *   GPUKIT_C_API           beside GPUKIT_IMPLEMENTATION: also compiles what C files call (gk_reduce_f32, ...), in about
- *                          50 s, and needs GCC or clang as the host's compiler
+ *   GPUKIT_C_API           with GPUKIT_IMPLEMENTATION: also compiles the functions that C files call (gk_reduce_f32,
+ *                          ...). That takes about 55 s, and needs GCC or clang as the host's compiler
  *   GPUKIT_PRODUCTS_F32    in the implementing file and any others: only the former compiles products (gk_matmul, ...)
  *                          of floats, and the others compile in about a second. All must be for the same GPUs. This
  *                          header itself can be the implementing file: nvcc -x cu -DGPUKIT_IMPLEMENTATION
  *                          -DGPUKIT_PRODUCTS_F32 -c gpukit.cuh -o gpukit.o
- *   GPUKIT_PRODUCTS_F64, _F16, _BF16   the same of double, __half and __nv_bfloat16 (-include cuda_fp16.h, cuda_bf16.h)
+ *   GPUKIT_PRODUCTS_F64, _F16, _BF16   the same for double, __half, __nv_bfloat16 (-include cuda_fp16.h, cuda_bf16.h)
  *   GPUKIT_ON_ERROR(e)     in the implementing file: what a failed check does if no handler is set; e is a const
  *                          gk_error *; default: print and abort
  *   GPUKIT_NVTX            in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
@@ -113,9 +113,9 @@
  *                unless it is cast to void. Only GK_TIME and calls with print in their names print. Only the handler
  *                ends the program, as it does by default. A call fails for its own errors only: an error left
  *                behind by other work is neither reported nor cleared. The exception is an error after which the
- *                device's context is lost; the detail then says that it is from before. (Built with CUDA 12, the first
- *                launch of a kernel with more than 48 KiB of dynamic shared memory clears an error left behind, as
- *                cudaFuncSetAttribute does.)
+ *                device's context is lost; the detail then says that it comes from earlier work. (Built with CUDA 12,
+ *                the first launch of a kernel with more than 48 KiB of dynamic shared memory clears an error left
+ *                behind, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
  *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and
  *                matmul may be captured into CUDA graphs, and may run at the same time on several streams and threads
@@ -134,19 +134,19 @@
  *                double). The documentation of gk_matmul_ex has the bounds of products.
  *   Nothing lost A call that fails before its first kernel starts leaves outputs and scratch as they were.
  *   Names        All names begin with gk_, GK_ or GPUKIT_, symbols of object files included; gk__ and GK__ are private.
- *                Your macros from before the #include neither break this file nor are lost, if their names are upper
- *                case (N, SIZE, TILE, but no GK_...), single letters, min, max, swap, or one of rows, cols, row, col,
- *                width, height, size, count, block, grid, tile, threads, warp, lane, step, half, first, zero, copy,
- *                mask, near, far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile has the whole list).
- *                CUDA's own headers do not tolerate all of these: include them before your macros, as nvcc does.
+ *                Macros that you define before the #include neither break this file nor are lost, if their names are
+ *                upper case (N, SIZE, TILE, but no GK_...), single letters, min, max, swap, or one of rows, cols, row,
+ *                col, width, height, size, count, block, grid, tile, threads, warp, lane, step, half, first, zero,
+ *                copy, mask, near, far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile has the whole
+ *                list). CUDA's own headers do not tolerate all of these: include them before your macros, as nvcc does.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Tensor-core products on Hopper
  *               are fastest in code for sm_90a (-gencode arch=compute_90a,code=sm_90a), which -arch=native does not
  *               make.
  */
 
-/* The file has two halves, the declarations and the implementation, and compiles each at its first inclusion that wants
- * it. GK__OPEN marks such an inclusion. */
+/* The file has two halves, the declarations and the implementation. Each is compiled once, at the first inclusion that
+ * asks for it; GK__OPEN marks that inclusion. */
 #ifdef GPUKIT_STATIC
 #ifndef GPUKIT_IMPLEMENTATION
 #define GPUKIT_IMPLEMENTATION
@@ -218,11 +218,10 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
 #define GPUKIT_VERSION (GPUKIT_VERSION_MAJOR * 10000 + GPUKIT_VERSION_MINOR * 100 + GPUKIT_VERSION_PATCH)
 
 /* ====================================================================================================================
- * 2. CONFIGURATION: checks the compiler, the toolkit and the place of the #include, and defines for the declarations
- *    below
+ * 2. CONFIGURATION: checks the compiler, the toolkit and where the #include is, and defines for the declarations below
  *
  *      GK__KERNELS                 if this file is compiled for a GPU or with the CPU stand-in
- *      GK__CHECKED                 which begins the declaration of a host function whose status must not be ignored
+ *      GK__CHECKED                 begins the declaration of a host function whose status must not be ignored
  *      GK__NAMESPACE(HOST) {       the namespace of host functions and their types
  *      GK__NAMESPACE(KERNELS) {    the namespace of kernels, device functions and all templates
  *
@@ -392,7 +391,7 @@ typedef struct gk_error {
 typedef void (*gk_error_handler)(const gk_error *error, void *user);
 
 /* Sets the handler that every failed check calls, in the thread of the check and with this `user` pointer. It may
- * throw, longjmp, exit or return; if it returns, the program continues behind the check. NULL restores the default:
+ * throw, longjmp, exit or return; if it returns, the program continues after the check. NULL restores the default:
  * print to stderr and abort. Several threads may set handlers at the same time. */
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
 
@@ -407,7 +406,7 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
  *                    contains no call, as in GK_CHECK(status), it is that of the last gk_ call that failed, if that
  *                    returned this status.
  * GK_CHECK_STATUS(expr, to_string)
- *                    likewise, in C, too, for any status that converts to int; to_string(status) returns its message.
+ *                    the same, in C and C++, for any status that converts to int; to_string(status) is its message.
  * GK_TRY(expr)       returns from the enclosing function with expr, a cudaError_t, if it is an error.
  * GK_CHECK_LAUNCH()  directly after a kernel<<<...>>>() of your own: checks and clears CUDA's last error. With
  *                    GPUKIT_DEBUG=1 it also waits for stream 0, or in C++ for the stream that it is given. */
@@ -467,12 +466,12 @@ typedef struct gk_occupancy_info {
 
 /* On the current device. kernel is the address of a __global__ function; in C++ also the function itself (section 4).
  * smem is a block's dynamic shared memory in bytes. gk_block_for finds the number of threads per block (a multiple of
- * the warp's) with the highest occupancy; of equal ones, the nearest to 256. */
+ * the warp size) with the highest occupancy; of equal ones, the nearest to 256. */
 GK__CHECKED cudaError_t gk_occupancy(const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info);
 GK__CHECKED cudaError_t gk_occupancy_print(const void *kernel, int block_threads, size_t smem);
 GK__CHECKED cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_threads);
 
-/* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if CUDA has none so large. */
+/* The grid that covers w x h x d elements, one thread each; cudaErrorInvalidConfiguration if CUDA allows none. */
 GK__CHECKED cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim);
 
 /* --- Timing ------------------------------------------------------------------------------------------------------*/
@@ -492,10 +491,10 @@ GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds); /* wa
 GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);                 /* leaves it empty; an empty one is fine */
 
 /* GK_TIME("label", stream) { ... } measures the time on the stream from { to }, waits for the stream there, and prints
- * `label: 1.234 ms`. Do not leave the braces by break, return or goto. GK_TIME("label", stream, bytes) also prints how
- * many bytes a second that are, and GK_TIME("label", stream, 0, flops) how many operations: `label: 1.234 ms, 567.8
- * GB/s`. If kernels were launched there for the first time, by GK_LAUNCH or a call of gpukit, the line says so, because
- * CUDA may have had to load them. With GPUKIT_NVTX it is an NVTX range as well. */
+ * `label: 1.234 ms`. Do not leave the braces by break, return or goto. GK_TIME("label", stream, bytes) also prints
+ * bytes per second, and GK_TIME("label", stream, 0, flops) operations per second: `label: 1.234 ms, 567.8 GB/s`. If
+ * GK_LAUNCH or a call of gpukit launched a kernel for the first time there, the line says so, because CUDA may have had
+ * to load it. With GPUKIT_NVTX it is an NVTX range as well. */
 #define GK_TIME(label, ...) GK__TIME(label, __VA_ARGS__, 0, 0, 0)
 #define GK__TIME(label, stream, bytes, flops, ...)                                                                     \
   for (gk__time_scope GK__PASTE(gk__time_, __LINE__) =                                                                 \
@@ -525,13 +524,13 @@ typedef struct gk_bench_result {
   int samples, calls;
 } gk_bench_result;
 GK__CHECKED cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result);
-/* Measures several functions in rounds, in each of which every function gives one sample. The order is reversed in
- * every other round. So a change of clocks, temperature or load during the measurement affects all of them alike.
- * fns[f] is called with users[f] (users NULL: with NULL); i continues from one function to the next. fns, users and
- * results have function_count entries. */
+/* Measures several functions in rounds of one sample of each. The order is reversed in every other round. So a change
+ * of clocks, temperature or load during the measurement affects all functions equally. fns[f] is called with users[f]
+ * (users NULL: with NULL); i continues from one function to the next. fns, users and results have function_count
+ * entries. */
 GK__CHECKED cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                          const gk_bench_opts *opts, gk_bench_result *results);
-/* The number of buffers, of so many bytes each, that together exceed three times the L2; 1 for 0 bytes. */
+/* The number of buffers of this size that together exceed three times the L2; 1 for 0 bytes. */
 GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
 /* --- Scratch -----------------------------------------------------------------------------------------------------*/
@@ -553,7 +552,7 @@ typedef struct gk_scratch {
   int device;
 } gk_scratch;
 
-/* Allocates a scratch of at least so many bytes for the current device, and clears it on the stream. gk_scratch_destroy
+/* Allocates a scratch of at least `bytes` bytes for the current device, and clears it on the stream. gk_scratch_destroy
  * frees it, which waits for the device, and leaves it empty; if it fails, as during a capture, nothing is changed. */
 GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
 GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
@@ -564,7 +563,7 @@ GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
 /* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
  * output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
-/* The bytes for reductions and scans of the rows or columns of a matrix; likewise. */
+/* The bytes for reductions and scans of the rows or columns of a matrix. item_bytes and overflow: as above. */
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes);
 /* The bytes for products of any shape and type, on any GPU, and for reduce: a little more than 64 MiB. gk_matmul_plan
  * returns what one call needs, which is often less. */
@@ -648,7 +647,7 @@ typedef struct gk_matmul_path {
   gk_precision precision; /* the one computed: strict, or that of the tensor cores */
   int copies_a, copies_b; /* 1: the operand is copied first, in order to round it, split it or align its rows */
   size_t scratch_bytes;   /* the scratch for one product of the batch; 0: none */
-  size_t work_bytes;      /* its work area, likewise. In a larger one more products run at the same time */
+  size_t work_bytes;      /* likewise its work area; with a larger one, more products run at the same time */
 } gk_matmul_path;
 
 /* Where two arrays differ: the result of gk_allclose. */
@@ -659,9 +658,9 @@ typedef struct gk_mismatch {
 } gk_mismatch;
 
 /* --- Typed calls for C --------------------------------------------------------------------------------------------
- * Each does what the C++ template of the same name does; the documentation is in sections 10, 11 and 4. They exist
- * where GPUKIT_C_API is defined beside GPUKIT_IMPLEMENTATION. C has no half types: arrays of f16 and bf16 are void *,
- * and the results of gk_reduce and gk_matmul are float.
+ * Each does what the C++ template of the same name does; the documentation is in sections 10, 11 and 4. They exist if
+ * the implementing file also defines GPUKIT_C_API. C has no half types: arrays of f16 and bf16 are void *, and the
+ * results of gk_reduce and gk_matmul are float.
  *
  *   gk_reduce, gk_argreduce (gk_reduce by GK_OP_ARGMIN or GK_OP_ARGMAX),
  *   gk_scan_inclusive, gk_scan_exclusive                                   _f32 _f64 _i32 _u32 _i64 _u64 _f16 _bf16
@@ -753,16 +752,16 @@ GK__C_CALLS()
 #ifdef __cplusplus
 GK__NAMESPACE(KERNELS) {
 
-/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of one sign
- * are close to each other, and a NaN to nothing. Integers are compared exactly, whatever their types; with rtol and
- * atol 0 they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be NULL)
- * describes the first and the worst difference, and so does gk_error_detail(). */
+/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of the same
+ * sign are close to each other; a NaN is close to nothing. Integers are compared exactly, whatever their types; with
+ * rtol and atol 0 they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be
+ * NULL) describes the first and the worst difference, and so does gk_error_detail(). */
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
 
 /* --- Timing of callables -----------------------------------------------------------------------------------------*/
 
-/* Where a call is made, for the message about a failure: parameters that are left out. */
+/* The file and line of a call, for error messages: parameters that callers leave out. */
 #define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 /* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. function()
@@ -796,10 +795,11 @@ using gk__range_of =
  *   GK_CHECK(gk_reduce_sum(y, sum, n));    // sum: a gk_array<float> of one element
  *   printf("%g\n", sum.get(0));
  *
- * A lambda of device code captures x.data() and not x, which cannot be copied. New elements have no value. On stream 0
- * memory comes from cudaMalloc, and cudaFree waits for the device; on other streams both are in the stream's order.
- * Copies are on the stream, and functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that
- * returns, an array that was not allocated is empty, and host memory is as it was. Items are trivially copyable. */
+ * A lambda of device code captures x.data() and not x, which cannot be copied. New elements are uninitialised. On
+ * stream 0 memory comes from cudaMalloc, and cudaFree waits for the device; on other streams both are in the stream's
+ * order. Copies are on the stream, and functions that copy wait for it. A failure goes to the handler of GK_CHECK. If
+ * that returns, an array that was not allocated is empty, and host memory is as it was. Items are trivially
+ * copyable. */
 template <class Item> class gk_array {
 public:
   typedef Item value_type;
@@ -828,7 +828,7 @@ public:
   void copy_to(Item *host, size_t n, GK__CALLER) const;
   template <class Range, class = gk__range_of<const Item, const Range>> void copy_from(const Range &host, GK__CALLER);
   template <class Range, class = gk__range_of<Item, Range>> void copy_to(Range &host, GK__CALLER) const;
-  /* One element, and its new value. */
+  /* Read and write one element. */
   Item get(size_t i, GK__CALLER) const;
   void set(size_t i, Item value, GK__CALLER);
   void clear(GK__CALLER); /* sets all bytes to 0; does not wait */
@@ -840,8 +840,8 @@ private:
   cudaStream_t stream;
 };
 
-/* gk_allclose of a device array, and another one or a host array of as many elements; waits for their streams. A copy
- * that fails goes to the handler, and then the result is false. */
+/* gk_allclose of a device array and a second one, or a host array, of the same size; waits for their streams. If a copy
+ * or the sizes are in error, the handler is called and the result is false. */
 template <class Item, class Other>
 bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol,
                  gk_mismatch *mismatch = NULL, GK__CALLER);
@@ -874,7 +874,7 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, di
   ((void)gk__check_begin(),                                                                                            \
    gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
 
-/* As the host API has them, for a kernel instead of its address. */
+/* The calls of section 3, with a kernel instead of its address. */
 template <class... Params>
 GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem,
                                        gk_occupancy_info *info);
@@ -909,8 +909,8 @@ GK__D size_t gk_x() { return static_cast<size_t>(blockIdx.x) * blockDim.x + thre
 GK__D size_t gk_y() { return static_cast<size_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
 GK__D size_t gk_z() { return static_cast<size_t>(blockIdx.z) * blockDim.z + threadIdx.z; }
 
-/* Ranks count from 0 with x fastest, in blocks and grids of any number of dimensions. Sizes are the numbers of
- * ranks. */
+/* Ranks count from 0 with x fastest, in blocks and grids of any number of dimensions. Sizes count the threads of a
+ * block, the blocks of the grid, and its threads. */
 GK__D unsigned gk_block_size() { return blockDim.x * blockDim.y * blockDim.z; }
 GK__D unsigned gk_thread_rank() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 GK__D size_t gk_grid_size() { return static_cast<size_t>(gridDim.x) * gridDim.y * gridDim.z; }
@@ -926,7 +926,7 @@ GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
 
 /* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid (in 2D one that is flat: 1 in z).
  * The 1D loop counts all threads of the grid by their rank; the 2D loop counts them along x and y. The variables have
- * the types of n, w and h, no value of which overflows. n and h are evaluated once, w once for each row. */
+ * the types of n, w and h, and never overflow. n and h are evaluated once, w once for each row. */
 #define GK_FOR_1D(i, n) for (auto i : gk__stride_1d(n))
 #define GK_FOR_2D(x, y, w, h)                                                                                          \
   for (auto y : gk__stride_y(h))                                                                                       \
@@ -941,9 +941,9 @@ GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
 /* ====================================================================================================================
  * 6. OPERATORS: how two values are combined. Every call that takes an operator takes either
  *
- *    - a tag: gk_op_sum() and its kin. The working type is chosen to suit the arrays (gk_reduce has a table).
+ *    - a tag, such as gk_op_sum(). The working type is chosen to suit the arrays (gk_reduce has a table).
  *    - a functor with Acc operator()(Acc, Acc) const and Acc identity() const, both __host__ __device__. Acc is the
- *      working type. gk_sum<Acc> and its kin are functors; so is a struct of your own.
+ *      working type. gk_sum<Acc> is one, for example; a struct of your own is another.
  * ==================================================================================================================*/
 
 /* A value with its index: the working type and the result of argmin and argmax. */
@@ -1070,8 +1070,9 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  * ==================================================================================================================*/
 
 /* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp
- * is 4 x 8 threads. A thread's rows and columns come in vectors of up to 16 bytes, as which it reads its operands from
- * shared memory. The vectors of neighbouring threads alternate, so that reads have no bank conflicts. */
+ * is 4 x 8 threads. A thread's rows and columns are grouped in vectors of up to 16 bytes, so it reads its operands from
+ * shared memory by vector loads. The vectors of neighbouring threads alternate, so that these have no bank
+ * conflicts. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
   static const int run_limit = 16 / static_cast<int>(sizeof(Acc)); /* elements of a vector: run_m of A, run_n of B */
@@ -1164,10 +1165,10 @@ GK__REDUCE_BY(argmin)
 GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
-/* An input that is computed: in the place of an array of Items whose element i is f(i), for a functor or lambda f of
- * device code and any n. Reduce and scan take it, for rows and columns, too, where i counts row * leading_dim + col;
- * so do gk_select and gk_copy. Nothing is stored in between. f may be called more than once for an i. gk_copy's output
- * may be what f reads, if f(i) reads no element but i.
+/* A computed input stands for an array of Items whose element i is f(i), where f is a functor or lambda of device code.
+ * Reduce, scan, gk_select and gk_copy take it; for rows and columns i is row * leading_dim + col. The elements are not
+ * stored in memory, and f may be called more than once for an i. gk_copy's output may be what f reads, if f(i) reads no
+ * element but i.
  *
  *   const float *a = x, *b = y; // of gk_arrays
  *   const auto distance = gk_computed<float>([=] __device__(size_t i) { return fabsf(a[i] - b[i]); });
@@ -1241,7 +1242,7 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&out
 }
 
 /* The scans of all rows of a row-major matrix of row_count x col_count elements with leading_dim elements from row to
- * row, in input and output alike (0: col_count). Each row begins anew. The rest is as above. */
+ * row, in input and output alike (0: col_count). Each row is scanned on its own. The rest is as above. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count,
                                                  size_t col_count, size_t leading_dim, Operator operation,
@@ -1255,14 +1256,14 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
 
 /* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
  * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
- * are kept. It may be input, unless keep reads other elements of that; it may not overlap it otherwise. A scratch needs
- * gk_scan_scratch_bytes(n, item_bytes) bytes, where item_bytes is the size of an element, but at least 8.
+ * are kept. output may be input, unless keep reads other elements of input; they may not overlap otherwise. A scratch
+ * needs gk_scan_scratch_bytes(n, item_bytes) bytes, where item_bytes is the size of an element, but at least 8.
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
- * (See gk_computed for lambdas.) An input that is computed selects indices: with gk_computed<size_t>(f), where f(i) is
- * i, keep gets the index. Elements are converted to the type of output. Of gk_arrays, output.copy_to(host,
- * kept_count.get(0)) copies what was kept to the host. */
+ * (See gk_computed for lambdas.) A computed input selects indices: with gk_computed<size_t>(f), where f(i) is i, keep
+ * gets the index. Elements are converted to the type of output. With gk_arrays, output.copy_to(host, kept_count.get(0))
+ * copies the kept elements to the host. */
 template <class Input, class Output, class Count, class Predicate>
 GK__NODISCARD cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1310,14 +1311,14 @@ template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, double beta, Output &&c,
                                            size_t m, size_t n, size_t k, cudaStream_t stream = 0);
 
-/* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: none of them. op(A) is
+/* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: the defaults. op(A) is
  * m x k, and op(B) is k x n.
  *
- * Errors of an element of C, at most, in units of 2^-24 (doubles: 2^-53) of |A| |B|, the sum of its products' sizes:
+ * Bounds of an element's error, in units of 2^-24 (doubles: 2^-53) of |A| |B|, the sum of its products' magnitudes:
  *
  *   strict                 k             one rounding for each fused multiply-add; split-K makes it less
  *   half types, tf32       k + 8         plus the rounding of A and B to tf32: up to 2^-10 of each product
- *   emulated fp32          k / 32 + 16   partial sums leave the tensor cores before these have truncated much
+ *   emulated fp32          k / 32 + 16   partial sums leave the tensor cores before truncation adds up
  *
  * plus the rounding to C's type. Random data has the square root of that, or less (tests/matmul/test_tensor.cu).
  * Emulated fp32 needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and
@@ -1336,8 +1337,8 @@ GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output 
 /* C = func(alpha A B + beta C, row, col), in the launch that computes the product: a bias, an activation, any functor
  * or lambda of device code with Acc operator()(Acc value, size_t row, size_t col) const, where Acc is float, or double
  * for products of doubles. func is called once for each element of C, with the value before it is rounded to C's type.
- * row and col are those in the product; in a batch func is not told which product that is. Kernels are compiled for one
- * precision.
+ * row and col count within the product; in a batch, func cannot tell which product that is. Kernels are compiled for
+ * one precision.
  *
  *   const auto relu = [=] __device__(float value, size_t, size_t col) { return fmaxf(value + bias[col], 0.0f); };
  *   GK_CHECK(gk_matmul_epilogue(a, b, c, m, n, k, relu)); */
@@ -1345,8 +1346,8 @@ template <gk_precision Precision = GK_PRECISION_DEFAULT, class InputA, class Inp
 GK__NODISCARD cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                              Func func, const gk_matmul_opts *opts = NULL, cudaStream_t stream = 0);
 
-/* Which path gk_matmul_ex would take on the current device, and how much memory it would need. The pointers count for
- * their alignment only. Nothing is launched. */
+/* Which path gk_matmul_ex would take on the current device, and how much memory it would need. Of the pointers, only
+ * the alignment matters. Nothing is launched. */
 template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                          const gk_matmul_opts *opts, gk_matmul_path *path);
@@ -1398,8 +1399,8 @@ GK__NODISCARD cudaError_t gk_dist_reduce(const Input &input, Output &&output, si
                                          ncclComm_t comm, cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
 /* As gk_scan_inclusive and gk_scan_exclusive over all ranks' pieces in the order of ranks. Each rank gets the n results
- * at the places of its own piece. An operator of your own need not commute. argmin and argmax count indices through all
- * pieces. The elements are read twice and the results written once. Bits: as gk_dist_reduce. */
+ * for its own piece. An operator of your own need not commute. argmin and argmax count indices through all pieces. The
+ * elements are read twice and the results written once. Bits: as gk_dist_reduce. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                                  ncclComm_t comm, cudaStream_t stream = 0,
@@ -1409,9 +1410,9 @@ GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&ou
                                                  ncclComm_t comm, cudaStream_t stream = 0,
                                                  const gk_scratch *scratch = NULL);
 
-struct gk_dist_matmul_opts { /* right when zero */
+struct gk_dist_matmul_opts { /* zeros are the defaults */
   gk_matmul_opts matmul;     /* ldb is that of this rank's rows of B; trans_b and batch must be 0. max_blocks leaves
-                               * multiprocessors to NCCL. With max_blocks or a scratch, products follow one another */
+                               * SMs to NCCL. With max_blocks or a scratch, products follow one another */
   const size_t *rank_rows;   /* host array: the number of rows of B on each rank; NULL: gk_dist_split(k, ranks, rank) */
   size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
   cudaStream_t comm_stream;  /* for the transfer of B, of a high priority; 0: one is created for the call */
@@ -1432,9 +1433,9 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Outpu
                                          const gk_dist_matmul_opts *opts = NULL);
 
 /* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait
- * for ever. Then this call returns an error: cudaErrorTimeout after timeout_ms milliseconds, or cudaErrorUnknown as
- * soon as NCCL itself has noticed. With abort_comm it also aborts the communicator, which frees the stream and all that
- * waits in it; the communicator may not be used after that, nor be destroyed. */
+ * forever. Then this call returns an error: cudaErrorTimeout after timeout_ms milliseconds, or cudaErrorUnknown as soon
+ * as NCCL itself has noticed. With abort_comm it also aborts the communicator, which ends the wait of the stream's
+ * work; the communicator may not be used after that, nor be destroyed. */
 GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms,
                                               bool abort_comm = false);
 
