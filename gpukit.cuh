@@ -1745,7 +1745,7 @@ static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
 
 /* Begins a check: only a detail that is written after this belongs to it. */
 GPUKIT_DEF void gk__check_begin(void);
-/* End it: they report an error to the handler, and return the code. gk__check_launch is GK_CHECK_LAUNCH. */
+/* End a check: report an error to the handler, and return the code. gk__check_launch is GK_CHECK_LAUNCH. */
 GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line);
 GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
                                 int line);
@@ -1790,7 +1790,7 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__P
 /* For the status of a call of CUDA's. If it is an error, the detail says that `what` failed: a gk_ call or a kernel. */
 GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
 GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* likewise, of an allocation */
-/* Raises the kernel's limit of dynamic shared memory to so many bytes, or says why that is impossible. */
+/* Raises the kernel's limit of dynamic shared memory if smem bytes exceed it, or says why that is impossible. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
 /* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
@@ -1823,11 +1823,11 @@ struct gk__kernel_cache {
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attributes);
 /* A scratch has the state of section 16 in front, then the slots of reductions, then those of scans or the partials of
  * products, and then the work area, from gk__work_offset(scratch.bytes) on. The work area begins with GK__WORK_FRONT
- * bytes for a flag of emulated products (section 19). The copies of A and B behind them are aligned likewise. */
+ * bytes for a flag of emulated products (section 19). The copies of A and B follow, aligned to as many bytes. */
 #define GK__STATE_BYTES 256u
 #define GK__REDUCE_BYTES 32768u
 #define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES) /* where the slots of scans begin */
-#define GK__MATRIX_BYTES (512u << 10) /* the slots of rows and columns, which are there, too, fit into these */
+#define GK__MATRIX_BYTES (512u << 10) /* limit of the slots of rows and columns, in the same place */
 #define GK__WORK_FRONT 256u
 inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
 /* Allocate on the stream; a scratch is also cleared. `what` is the call that needs the memory. */
@@ -1850,12 +1850,12 @@ GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, 
 GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
 GPUKIT_DEF void gk__print_text(const char *text);
 GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream);
-/* Whether an array of n elements has one with this index, or, if it is not an index, as many elements as a range. If
- * not, the handler is told. */
+/* Whether `wanted` is an index of an array of n elements, or unless is_index, whether it equals n. If not, reports an
+ * error to the handler. */
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
-/* An element of an array that gk_allclose compares. */
+/* An element of an array, as gk_allclose compares it. */
 struct gk__number {
   double value;
   unsigned long long magnitude; /* of an integer, exactly */
@@ -2090,7 +2090,7 @@ template <class Item> struct gk__number_of<Item, true> {
   }
 };
 
-/* What is compared: elements of host memory, or those of a device array, which come to the host part by part. */
+/* The elements to compare: in host memory, or in a device array, which is copied to the host part by part. */
 enum { GK__ALLCLOSE_PART = 1024 };
 template <class Item> struct gk__host_items {
   const Item *items;
@@ -2127,7 +2127,7 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
   gk__host_items<Other> items_b = {b};
   return gk__allclose<Item, Other>(items_a, items_b, n, rtol, atol, mismatch);
 }
-/* Whether two arrays have as many elements; if not, the handler is told. */
+/* Whether two arrays have the same size. If not, reports an error to the handler. */
 inline bool gk__allclose_has(size_t a_items, size_t b_items, const char *file, int line) {
   if (a_items == b_items) return true;
   gk__check_begin();
@@ -2223,7 +2223,7 @@ struct gk__arguments<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
   static const bool counted = others::counted, converted = gk__casts<Param, Arg>::value && others::converted;
 };
 
-/* A kernel, and what its launches need to know of it. */
+/* A kernel, and what a launch of it depends on. */
 template <class... Params> struct gk__kernel {
   void (*function)(Params...);
   gk__kernel_cache *cache; /* NULL: it does not call gk__wait_for_earlier_work */
@@ -2397,7 +2397,7 @@ GK__D void *gk__dynamic_shared() {
 } // GK__NAMESPACE(KERNELS)
 GK__NAMESPACE(HOST) {
 /* A float as a class. A call with one, such as __float2half_rn(x), is looked up in the namespace of its argument, the
- * global one, when the template is instantiated. So the header of a half type may be included behind this file. */
+ * global one, when the template is instantiated. So the header of a half type may be included after this file. */
 struct gk__f32 {
   float value;
   GK__HD operator float() const { return value; }
@@ -2460,7 +2460,7 @@ template <class Item, class Func> struct gk__source<gk__computed<Item, Func>> {
   typedef Item item_type;
   static const bool is_array = false;
 };
-/* An address for what asks about alignment. A computed input is nowhere, and not aligned. */
+/* The address of an input, to test its alignment. A computed input has none, and counts as unaligned. */
 template <class Item> GK__HD const Item *gk__memory_of(const Item *input) { return input; }
 template <class Item, class Func> GK__HD const Item *gk__memory_of(const gk__computed<Item, Func> &) {
   return reinterpret_cast<const Item *>(static_cast<uintptr_t>(1));
@@ -2735,8 +2735,8 @@ template <class Operator, class Acc> struct gk__acc_functor {
 /* The mask of the first lanes, for instructions that synchronise these. */
 GK__D unsigned gk__lane_mask(unsigned lane_count) { return 0xffffffffu >> (32 - lane_count); }
 
-/* The value of another lane, word by word: of lane `from`; or, with Relative, of the lane `from` places further up, and
- * the lane's own value if there is none. Relative needs a lane_count that is a power of two. */
+/* The value of another lane, word by word: of lane `from`; or, with Relative, of lane + `from`, and the lane's own
+ * value if there is no such lane. Relative needs a lane_count that is a power of two. */
 template <bool Relative, class Acc> GK__D Acc gk__shuffle(const Acc &value, unsigned from, unsigned lane_count) {
   const unsigned words = (sizeof(Acc) + 3) / 4, lane_mask = gk__lane_mask(lane_count);
   unsigned word[words];
@@ -2876,7 +2876,7 @@ GK__D Acc gk__first_warp_reduce(Acc value, Operator operation, Acc *warp_value) 
   return gk_thread_rank() < warp_count ? gk_warp_reduce(warp_value[gk_lane()], operation, warp_count) : value;
 }
 /* The next call may follow without a barrier: it writes warp_value after every thread of the first warp has read that
- * here and reached the second barrier, and total_value behind a barrier of its own. */
+ * here and reached the second barrier, and total_value after a barrier of its own. */
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk__block_reduce(Acc value, const Operator &operation) {
   GK__SHARED(Acc, warp_value, 32);
@@ -3016,7 +3016,7 @@ GK__D void gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::clear() {
   }
 }
 
-/* A vector: so many values that one instruction loads or stores. */
+/* A vector: Width values, which one instruction loads or stores. */
 template <class Acc, int Width> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Width) gk__vector { Acc value[Width]; };
 
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
@@ -3107,7 +3107,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
 
 /* ====================================================================================================================
  * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
- *    scan and section 21. Needs nothing but the instructions of section 13.
+ *    scan and section 21. Uses the instructions of section 13, and macros of section 15.
  *
  * Ticket. A block first takes a ticket from a counter in the scratch: the number of blocks that have taken one before
  * it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks are running already,
@@ -3123,7 +3123,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  * ==================================================================================================================*/
 
 /* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. Calls
- * whose slots are in the same place share a counter: scan_tickets is also for select and for rows and columns. */
+ * whose slots are in the same part of the scratch share a counter: scan_tickets is also for select and for rows and
+ * columns. */
 struct gk__state {
   unsigned long long reduce_tickets, scan_tickets;
   unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
@@ -3132,8 +3133,8 @@ struct gk__state {
 struct gk__ticket {
   unsigned number, tag;
 };
-/* By lane 0 of one warp of each block. Returns the counter before the increment, for gk__unpack_ticket. On a GPU the
- * atomic is asynchronous. */
+/* Called by lane 0 of one warp of each block. Returns the counter before the increment, for gk__unpack_ticket. On a GPU
+ * the atomic is asynchronous. */
 GK__D unsigned long long gk__take_ticket(unsigned long long *counter) {
 #ifdef __CUDA_ARCH__
   return gk__ptx_atom_add_relaxed_gpu_u64(counter);
@@ -3145,7 +3146,7 @@ GK__D gk__ticket gk__unpack_ticket(unsigned long long count_before) {
   const gk__ticket ticket = {static_cast<unsigned>(count_before), static_cast<unsigned>(count_before >> 32) + 1};
   return ticket;
 }
-/* By the one thread that has the last ticket of the call: no tickets are taken, and the ticket's tag is used. */
+/* Called by the one thread that has the last ticket of the call. Resets the number of tickets, and counts the tag. */
 GK__D void gk__reset_tickets(unsigned long long *counter, gk__ticket ticket) {
   atomicExch(counter, ticket.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(ticket.tag) << 32);
 }
@@ -3160,8 +3161,8 @@ template <class Acc> struct gk__slot {
   static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
   gk__word16 words[word16_count];
 };
-/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it. Elsewhere the tag is stored last, behind
- * a fence, and loaded first. */
+/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it. Elsewhere the tag is stored last, after a
+ * fence, and loaded first. */
 GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
 #if GK__PTX_B128
   gk__ptx_st_relaxed_gpu_b128(dest, x.word);
@@ -3186,7 +3187,7 @@ GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word)
   return true;
 #endif
 }
-/* By one thread. Whatever the slot held before is overwritten. */
+/* Called by one thread. Whatever the slot held before is overwritten. */
 template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned tag) {
   unsigned word[3 * gk__slot<Acc>::word16_count];
   for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::word16_count - 1 - i] = 0;
@@ -3207,7 +3208,7 @@ template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, 
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(Acc));
   return ready;
 }
-/* By all threads of a block, after the last use of any slot before the tags start again. */
+/* Called by all threads of a block, after the last use of any slot before the tags start again. */
 GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
   GK__UNROLL_BY(1)
@@ -3220,17 +3221,17 @@ GK__D void gk__back_off(unsigned *nanoseconds) {
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
-/* By one thread of a block: its ticket in a scan or a select. The block with the last ticket resets the counter, unless
- * the tags start again: then all slots are to be cleared first. */
+/* Called by one thread of a block: takes the block's next ticket in a scan or a select. The block with the last ticket
+ * resets the counter, unless the tags start again: then all slots are to be cleared first. */
 GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
   const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
   if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
-/* By all threads of each block that took a ticket, at its end; block_count is the number of these blocks, and capacity
- * that of the slots' 16-byte words. Does nothing but in the call that uses the last tag: there the last block to get
- * here clears all slots and resets the counter. The fences order each block's use of the slots before its count, and
- * all counts before the clearing. */
+/* Called by all threads of each block that took a ticket, at its end; block_count is the number of these blocks, and
+ * capacity that of the slots' 16-byte words. Does nothing but in the call that uses the last tag: there the last block
+ * to get here clears all slots and resets the counter. The fences order each block's use of the slots before its count,
+ * and all counts before the clearing. */
 GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
                             unsigned block_count) {
   __shared__ bool last;
@@ -3256,7 +3257,7 @@ GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *sl
  * partition, or several in a smaller grid, and publishes the partial of each in a slot. The block with the last ticket
  * waits for all partials and reduces these. The grid decides which block computes a partial, but not what is in it.
  *
- * The order, from the elements up (W: elements of a vector, those of 16 bytes):
+ * The order, from the elements up (W: the number of elements in a vector of 16 bytes):
  *
  *   vector       Vector i of a tile has its elements iW ... iW + W - 1. Thread t has the vectors t, t + 256, t + 512
  *                and t + 768 of each tile of the partition.
@@ -3268,9 +3269,9 @@ GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *sl
  *   partials     Thread t of the last block folds the partials t, t + 256 ... from left to right, beginning with the
  *                identity; then come the same two trees.
  *
- * (argmin and argmax, and sums of bytes, have one accumulator: any order gives them the same bits.) So a sum of n
- * floats goes through about 4 n / 2^21 + 20 roundings in a row with 512 partitions, and 4 n / 2^23 + 20 with 2048, from
- * n = 2^28 on. A plain loop goes through n.
+ * (argmin and argmax, and sums of bytes, have one accumulator: any order gives them the same bits.) So each element of
+ * a sum of n floats is rounded at most n / 2^19 + 24 times, and from 2^28 elements on, with 2048 partitions, n / 2^21 +
+ * 30 times. A plain loop rounds it up to n times.
  *
  * An array may begin anywhere that suits its element type. If that is not at a multiple of 16 bytes, a vector is put
  * together from two 16-byte words of memory; which elements it has does not change.
@@ -3285,14 +3286,14 @@ enum {
   GK__REDUCE_MANY_PARTITIONS = 2048
 };
 /* From this number of tiles on there are many partitions, if their slots have room: several for each block that a GPU
- * holds at once. SMs are not equally near to the memory, and one that finishes early starts the block of another
+ * holds at once. Memory is not equally fast for all SMs, and an SM that finishes early starts the block of another
  * partition. Slightly more partitions than resident blocks would be worse than slightly fewer. */
 #define GK__REDUCE_MANY_TILES 65536u
 /* Inputs of at least this many bytes are loaded with an evict-first hint: the L2 would not hold all of them anyway. */
 #define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
-/* Blocks that an SM is to hold at once, for __launch_bounds__. Where an SM has 2048 threads, eight blocks use all of
- * them. The pairs of words of an unaligned array, the elements of a computed input and large values need more registers
- * than that leaves. */
+/* The resident blocks per SM for __launch_bounds__. Where an SM has 2048 threads, eight blocks use all of them. The
+ * pairs of words of an unaligned array, the elements of a computed input and large values need more registers than that
+ * leaves. */
 template <bool Unaligned, class Input, class Acc> struct gk__reduce_blocks {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
   static const int per_sm = 4;
@@ -3364,11 +3365,10 @@ GK__D void gk__align_vectors_from(gk__word16 (&vector)[Count], const gk__word16 
                               : word[FirstWord + k];
   }
 }
-/* A thread's vectors, from pairs of neighbouring 16-byte words: vector[v] and next[v] come in, and the 16 bytes that
- * begin `misalignment` bytes past the first come out, in vector[v]. All threads take the same branches; to select each
- * byte by itself would cost as much as the reduction of what is in it. Two nested choices between two become selects
- * where nothing but words moves; with them a small array of floats takes 5 % less time than with a switch, which
- * becomes jumps. */
+/* Puts a thread's vectors together from pairs of neighbouring 16-byte words: vector[v] and next[v] become, in
+ * vector[v], the 16 bytes that begin `misalignment` bytes into the first. All threads take the same branches; selecting
+ * each byte by itself would cost as much as the reduction. Nested two-way branches compile to selects where only whole
+ * words move; a small array of floats then takes 5 % less time than with a switch, which compiles to jumps. */
 template <class Item, unsigned Count>
 GK__D void gk__align_vectors(gk__word16 (&vector)[Count], const gk__word16 (&next)[Count], unsigned misalignment) {
   const unsigned bits = misalignment % 4 * 8;
@@ -3387,8 +3387,8 @@ GK__D void gk__align_vectors(gk__word16 (&vector)[Count], const gk__word16 (&nex
 
 /* --- Accumulators ------------------------------------------------------------------------------------------------*/
 
-/* Takes the first item_count elements of a vector into a thread's accumulators, of which there are several so that
- * consecutive operations do not wait for each other. i: the index of the first element. */
+/* Folds the first item_count elements of a vector onto a thread's accumulators. There are several, so that consecutive
+ * operations do not wait for each other. i: the index of the first element. */
 template <class Acc, unsigned Accumulators, class Item, class Operator>
 GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Item *item, size_t i, size_t item_count,
                                 const Operator &operation) {
@@ -3398,7 +3398,7 @@ GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Item *it
     if (j < item_count) acc = operation(acc, gk__lift<Acc, Item>::from(item[j], i + j));
   }
 }
-/* A thread's accumulators, from left to right. */
+/* Folds a thread's accumulators from left to right. */
 template <unsigned Accumulators, class Acc, class Operator>
 GK__D Acc gk__fold_accumulators(const Acc (&accumulator)[Accumulators], const Operator &operation) {
   Acc value = accumulator[0];
@@ -3411,8 +3411,8 @@ template <class Item> GK__D void gk__unpack_vector(Item *item, const gk__word16 
   memcpy(static_cast<void *>(item), &vector, bytes < sizeof(vector) ? bytes : sizeof(vector));
 }
 
-/* How an operator takes a vector into the accumulators: the first item_count elements, where the others' bytes are
- * zero. The generic one, element by element: */
+/* How an operator folds a vector onto the accumulators: its first item_count elements; the bytes of the others are
+ * zero. In general, element by element: */
 template <class Operator, class Item> struct gk__accumulate_by_items {
   static const unsigned vector_width = gk__reduce_tile<Item>::vector_width;
   static const unsigned accumulators = vector_width < 4 ? vector_width : 4;
@@ -3424,9 +3424,10 @@ template <class Operator, class Item> struct gk__accumulate_by_items {
     gk__accumulate_items(accumulator, item, i, item_count, operation);
   }
 };
-/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator: a single
- * one, as these values are large. An accumulator's index is less than any in the vector, so of equal elements the
- * earlier one is kept, and the indices need not be compared. An accumulator that has no element yet takes any. */
+/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator. There is
+ * a single one, because its values are large. An accumulator's index is less than any in the vector, so of equal
+ * elements the earlier one is kept, and the indices need not be compared. An accumulator that has no element yet takes
+ * any. */
 template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
   static const unsigned accumulators = 1;
   template <class Operator>
@@ -3511,7 +3512,7 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
   const int full_end = static_cast<int>(available / vector_width) - last_is_edge;
   const gk__word16 *const words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(tile_items) - misalignment) + thread;
-  /* The threads of vector 0 load its elements, and those behind them the elements from vector full_end on. */
+  /* The first vector_width threads load the elements of vector 0, and the next ones those from vector full_end on. */
   const unsigned edge_idx =
       thread < vector_width ? thread : thread + static_cast<unsigned>(full_end - 1) * vector_width;
   Item edge_item;
@@ -3546,17 +3547,17 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
-/* What one thread contributes to a partition's partial. Unaligned: for an array that is not aligned to 16 bytes, whose
- * vectors lie across two words each; the second of these is the first of the next thread's vector. */
+/* What one thread contributes to a partition's partial. Unaligned: the array is not aligned to 16 bytes. Each vector
+ * then spans two words, of which the second is the first word of the next thread's vector. */
 template <bool Unaligned, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
                                unsigned partition, gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
   typedef gk__accumulation<Operator, Item> accumulation;
-  /* No word begins with an element of an array that is less aligned than its elements are long. */
+  /* If an element's alignment is less than its size, no 16-byte word of memory need begin with an element. */
   const bool in_words = sizeof(Item) < 16 && std::alignment_of<Item>::value == sizeof(Item);
   const bool use_words = 16 % sizeof(Item) == 0 && (!Unaligned || in_words);
-  /* Elements that fit between the last multiple of 16 bytes before the array and the array. */
+  /* The number of elements that fit between the last 16-byte boundary and the array. */
   const unsigned lead_items =
       Unaligned ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
@@ -3703,9 +3704,9 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   }
 }
 
-/* --- Launch: the checks and the scratch of scans, too ------------------------------------------------------------*/
+/* --- Launch; the checks and the scratch are also for scans -------------------------------------------------------*/
 
-/* A product of sizes; SIZE_MAX where that is too large, which no memory has. */
+/* x * y and x + y; SIZE_MAX, which no memory has, if they overflow. */
 inline size_t gk__saturated_product(size_t x, size_t y) {
   const size_t most = static_cast<size_t>(-1);
   return y && x > most / y ? most : x * y;
@@ -3763,7 +3764,7 @@ cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *ou
   GK_TRY(gk__check_array(call, "input", input, n, n));
   return gk__check_array(call, "output", output, n, n_out);
 }
-/* The beginning of a call with these arguments: clears the detail, and checks sizes and arrays. */
+/* Begins a call: clears the detail, and checks sizes and arrays. */
 template <class Input, class Output>
 cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, Output &output, size_t n_out) {
   gk__clear_detail();
@@ -3898,7 +3899,7 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
  *
  * Columns: a thread reduces one vector of columns, in rows at a fixed distance. Neighbouring threads have neighbouring
  * vectors, at least as many as a line of memory has: a stripe. The groups of a block, and the partitions, take rows in
- * turn. There are so many groups that all columns together keep the memory busy. Several rows of a narrow matrix are
+ * turn. There are enough groups for all columns together to keep the memory busy. Several rows of a narrow matrix are
  * read next to each other, and count as one row of that many columns (`folds`).
  *
  * All this, and so the bits, depends on row_count, col_count and the types alone.
@@ -3914,11 +3915,13 @@ enum {
   GK__COLUMN_BLOCK = 1024, /* the most threads of a block that reduces columns */
   GK__SHORT_ROW = 2        /* vectors */
 };
-/* What keeps the memory of a large GPU busy, and runs on it at once: multiprocessors, and threads of each. */
+/* Plans are for this many SMs and resident threads per SM, whatever the GPU: these keep the memory of a large one
+ * busy. */
 #define GK__MATRIX_SMS 128u
 #define GK__MATRIX_SM_THREADS 1024u
 #define GK__MATRIX_THREADS (GK__MATRIX_SMS * GK__MATRIX_SM_THREADS)
-/* A warp for each of so many rows keeps it busy, too; so many blocks take such rows in turn. */
+/* From this many rows on, a warp for each row keeps the memory busy. At most this many blocks take such rows in
+ * turn. */
 #define GK__ROWS_OF_WARPS 4096u
 #define GK__ROW_BLOCKS 2048u
 
@@ -3930,7 +3933,7 @@ struct gk__matrix_plan {
   /* Rows: columns from thread to thread, from load to load, and to a thread's next loads; rows from load to load. */
   unsigned thread_cols, load_cols, pass_cols, load_rows;
   unsigned folds;       /* columns: rows that are read next to each other, a power of two */
-  unsigned fold_factor; /* i * fold_factor >> 16 is i / col_count for each place i in these; 0 if folds is 1 */
+  unsigned fold_factor; /* i * fold_factor >> 16 is i / col_count for each element i of these rows; 0 if folds is 1 */
   size_t stripes;       /* columns: stripes */
   unsigned partitions;  /* of each row, or column */
   unsigned blocks;
@@ -4006,10 +4009,10 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
   return plan;
 }
 
-/* A number of elements or rows as an int. All larger ones are alike to the callers. */
+/* A number of elements or rows as an int. The callers do not distinguish larger ones. */
 GK__D int gk__clamped(size_t n) { return n < 0x40000000 ? static_cast<int>(n) : 0x40000000; }
-/* Loads a vector of a row, or its first `left` elements if it has more: one by one, which is how those of a computed
- * input are loaded, or as a word. */
+/* Loads a vector of a row, or its first `left` elements if it has more: as a word, or one by one, as for a computed
+ * input. */
 template <unsigned Width, class Input, class Item>
 GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, int left, bool = false) {
   GK__UNROLL
@@ -4023,8 +4026,8 @@ GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items,
   const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items); /* by one load */
   gk__unpack_vector(item, word);
 }
-/* By one thread: its vectors of a row, of which the first one begins at first_col; of short rows one vector each of the
- * rows first_row, first_row + plan.load_rows ... */
+/* Called by one thread: folds its vectors of a row, of which the first one begins at first_col; of short rows one
+ * vector each of the rows first_row, first_row + plan.load_rows ... */
 template <class Input, class Operator, class Acc>
 GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_LOADS][1], const Input &input, const gk__matrix_plan &plan,
                          size_t first_row, size_t first_col, const Operator &operation) {
@@ -4051,14 +4054,15 @@ GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_LOADS][1], const Input &i
   }
 }
 
-/* The lanes lane, lane + 1 ... of a group of `lanes`, a power of two; of other lanes the result has no meaning. */
+/* Reduces the values of a group of `lanes` lanes, a power of two. The result is valid in the first lane of the
+ * group. */
 template <class Acc, class Operator> GK__D Acc gk__reduce_lanes(Acc value, unsigned lanes, const Operator &operation) {
   for (unsigned distance = 1; distance < lanes; distance *= 2)
     value = operation(value, gk__shuffle<true>(value, distance, 32));
   return value;
 }
-/* By all threads of each block, when the partials of its partition are published. The block with the last ticket folds
- * those of all outputs: all other blocks are running or done. */
+/* Called by all threads of each block, when the partials of its partition are published. The block with the last ticket
+ * folds those of all outputs: all other blocks are running or done. */
 template <class Acc, class Out, class Operator>
 GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matrix_plan &plan, gk__ticket ticket,
                                gk__state *state, gk__slot<Acc> *slots, const Operator &operation) {
@@ -4125,8 +4129,8 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
   if (several) gk__fold_partitions(output, plan.row_count, plan, ticket, state, slots, operation);
 }
 
-/* By one thread: its vector of columns in the rows begin, begin + stride ..., where rows are plan.folds rows of the
- * matrix next to each other, and first_col is the vector's place in those. */
+/* Called by one thread: folds its vector of columns in the rows begin, begin + stride ..., where a row is plan.folds
+ * rows of the matrix next to each other, and first_col counts in these. */
 template <unsigned Width, class Input, class Operator, class Acc>
 GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
                             size_t first_col, size_t begin, unsigned stride, const Operator &operation) {
@@ -4170,7 +4174,7 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
     }
   }
 }
-/* Columns of a vector: so few that a block's accumulators fit into its shared memory. */
+/* The columns of a vector: few enough for a block's accumulators to fit into its shared memory. */
 template <class Item, class Acc> struct gk__column_vector {
   static const unsigned most = gk__reduce_tile<Item>::vector_width;
   static const unsigned room = (32u << 10) / GK__MATRIX_BLOCK / sizeof(Acc);
@@ -4230,7 +4234,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
-/* The same for a matrix of this shape and so many outputs. */
+/* Begins a call on a matrix of this shape: clears the detail, and checks the leading dimension, sizes and arrays. */
 template <class Input, class Output>
 cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                   size_t output_count) {
@@ -4295,13 +4299,13 @@ cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_co
 
 /* ====================================================================================================================
  * 18. SCAN: one launch and one pass over the data, in an order that depends on n, the types and the operator alone.
- *     Uses the building blocks of section 15 (bulk copies among them), the tickets and slots of section 16, and the
- *     checks of section 17.
+ *     Uses the bulk copies of section 13, the building blocks of section 15, the tickets and slots of section 16, and
+ *     the checks of section 17.
  *
  * After Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (2016). A block takes a
  * ticket, which is the number of its tile, so blocks are working on all earlier tiles already, in whatever order the
  * hardware started them. It loads the tile, publishes the tile's total in a slot, looks back for the prefix of the
- * tile, which is all that stands before it, and writes the results.
+ * tile, which is the fold of all earlier tiles, and writes the results.
  *
  * The original's look-back folds the totals and prefixes that happen to be there, so that the order of a float sum
  * depends on timing. Here it is fixed:
@@ -4326,9 +4330,9 @@ cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_co
 enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_GROUP = 32 };
 
 /* Bytes of shared memory for an element: its size where results replace inputs, or the sizes of input and output where
- * these differ. A thread has as many elements as fit in 48 bytes up to n = GK__SCAN_SMALL_N, where what counts is how
- * soon a tile is done, and in 176 bytes above, where memory is to be kept busy. Both are an odd number of 16-byte
- * words: a warp whose threads read consecutive words, each thread its own, has no bank conflicts. */
+ * these differ. A thread has as many elements as fit in 48 bytes up to n = GK__SCAN_SMALL_N, where the latency of a
+ * tile counts, and in 176 bytes above, where the bandwidth of the memory does. Both are an odd number of 16-byte words:
+ * a warp whose threads read consecutive words, each thread its own, has no bank conflicts. */
 template <class Item, class Out> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
   return sizeof(Item) == sizeof(Out) ? sizeof(Item) : sizeof(Item) + sizeof(Out);
 }
@@ -4395,8 +4399,8 @@ template <class Plan> size_t gk__scan_bytes(const Plan &plan, size_t slot_bytes)
   return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
 
-/* The initial value, which stands before the first element, and the index of the first element, for argmin and argmax.
- * A value comes with the launch; an object with value() and index() may read them from device memory (section 21). */
+/* The initial value, which precedes the first element, and the index of the first element, for argmin and argmax. A
+ * value comes with the launch; an object with value() and index() may read them from device memory (section 21). */
 template <class Acc, class Init> struct gk__scan_init {
   static GK__D Acc value(const Init &init) { return init.value(); }
   static GK__D size_t index(const Init &init) { return init.index(); }
@@ -4407,8 +4411,8 @@ template <class Acc> struct gk__scan_init<Acc, Acc> {
 };
 
 /* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
- * has consecutive elements, which it reads and writes as vectors. Results replace the inputs where both have the same
- * size; else they stand behind them. */
+ * has consecutive elements, which it reads and writes as vectors. Results replace the inputs if both have the same
+ * size; otherwise they are stored after them. */
 template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread,
           class TilePlan = gk__scan_plan>
 struct gk__scan_config {
@@ -4426,10 +4430,10 @@ struct gk__scan_config {
   static const bool has_vectors = in_place && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
   static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
   static const bool small_n = ItemsPerThread == gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
-  /* Groups in the look-back's window, each of which takes a warp. With much data, to read their totals costs as much as
-   * some of the data. */
+  /* Groups in the look-back's window, each of which takes a warp. For large n, reading their totals takes bandwidth
+   * from the data. */
   static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
-  /* For __launch_bounds__: so many that loads are always in flight. An SM of sm_75 has room for four. Without bulk
+  /* For __launch_bounds__: enough to have loads in flight at all times. An SM of sm_75 has room for four. Without bulk
    * copies, loads take the registers of a fifth block. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static const unsigned blocks_per_sm = 4;
@@ -4453,7 +4457,7 @@ GK__D Acc gk__scan_warps(const Acc *warp_total, const Operator &operation, Acc *
   *tile_total = total;
   return warp_prefix;
 }
-/* By all threads of a block: the exclusive prefix of the thread in its tile, and the tile's total. */
+/* Called by all threads of a block: the exclusive prefix of the thread in its tile, and the tile's total. */
 template <class Acc, class Operator>
 GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
   const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
@@ -4480,7 +4484,7 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
   const size_t group = tile_idx / GK__SCAN_GROUP;
   const unsigned warp_id = gk_warp(), lane_id = gk_lane(), last_warp = GK__SCAN_WARPS - 1;
   static_assert(Window < GK__SCAN_WARPS, "each group has a warp, and the prefix has one");
-  const unsigned oldest = group < Window ? static_cast<unsigned>(group) : Window - 1; /* so many groups back */
+  const unsigned oldest = group < Window ? static_cast<unsigned>(group) : Window - 1; /* in groups back */
   const bool ends_group = tile_idx % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
   if (threadIdx.x == 0) gk__publish(slots.tile_total + tile_idx, tile_total, slots.tag);
   unsigned nanoseconds = 16;
@@ -4512,11 +4516,11 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
 
 /* --- A tile in shared memory -------------------------------------------------------------------------------------*/
 
-/* A word of dest is what begins `shift` bytes into a word of `from` and ends in the next one. */
+/* A word of dest is the 16 bytes that begin `shift` bytes into a word of `from` and end in the next one. */
 template <unsigned WordsPerThread, unsigned Threads, class Item>
 GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsigned shift, unsigned words,
                                  unsigned thread) {
-  const unsigned at_once = WordsPerThread > 4 ? 2 : 1; /* three take registers that the folds need */
+  const unsigned at_once = WordsPerThread > 4 ? 2 : 1; /* three would take registers that the folds need */
   GK__UNROLL_BY(1)
   for (unsigned i = thread; i < words; i += at_once * Threads) {
     gk__word16 word[at_once], next[at_once];
@@ -4532,9 +4536,9 @@ GK__D void gk__scan_copy_shifted(gk__word16 *dest, const gk__word16 *from, unsig
       if (i + v * Threads < words) dest[i + v * Threads] = word[v];
   }
 }
-/* Copies elements between global and shared memory by Threads threads. Whatever the alignments, most go as the 16-byte
- * words of dest; but one by one if no element begins where the first word does. No word is read that has other bytes in
- * it than those of the elements, so that the first and the last ones go one by one, too. */
+/* Copies elements between global and shared memory by Threads threads. Whatever the alignments, most are copied as
+ * 16-byte words of dest; all go one by one if no element begins where the first word does. No word is read that has
+ * bytes outside of the array, so the first and the last elements go one by one, too. */
 template <class Config, unsigned Threads, class Item>
 GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count, unsigned thread) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
@@ -4635,9 +4639,9 @@ struct gk__scan_bulk_copies {
 
 /* --- A thread's elements -----------------------------------------------------------------------------------------*/
 
-/* Folds a vector of Width elements, of which the first item_count exist, onto what stands before it, and returns what
- * stands before the next one. i: the index of the first element. With Store, *result gets the vector's results. The
- * generic way, element by element: */
+/* Folds a vector of Width elements, of which the first item_count exist, onto the running value, and returns the new
+ * one. i: the index of the first element. With Store, *result gets the vector's results. In general, element by
+ * element: */
 template <class Config, unsigned Width = Config::vector_width> struct gk__scan_vector {
   template <bool Store, class Acc, class Item, class Out, class Operator>
   static GK__D Acc fold(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
@@ -4655,8 +4659,8 @@ template <class Config, unsigned Width = Config::vector_width> struct gk__scan_v
     return running;
   }
 };
-/* Sums of bytes, which wrap: four at a time, a 32-bit word. Bytes past the array's end come last, so that no sum that
- * is kept has them in it. */
+/* Sums of bytes, which wrap: four at a time, a 32-bit word. Bytes past the array's end come last, so they are in no sum
+ * that is kept. */
 template <class Byte> struct gk__scan_bytes_by_words {
   template <bool Store>
   static GK__D Byte fold(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
@@ -4701,9 +4705,9 @@ template <unsigned Width, class Item> GK__D void gk__store_vector(Item *dest, co
   }
 }
 
-/* The same for all elements of a thread, of which valid_items exist. The loop is unrolled fully where all elements
- * exist, and not at all where some do not, to keep the code small; over types of less than 4 bytes, of which a thread
- * has many elements, it is never unrolled. */
+/* Folds all elements of a thread, of which valid_items exist. The loop is unrolled fully if all elements exist, and not
+ * at all if some do not, to keep the code small; for types of less than 4 bytes, of which a thread has many elements,
+ * it is never unrolled. */
 template <class Config, bool Store, unsigned Factor, class Acc, class Item, class Out, class Operator>
 GK__D Acc gk__scan_fold_unrolled(Acc running, Out *output, const Item *input, unsigned valid_items, size_t i,
                                  int inclusive, const Operator &operation) {
@@ -4731,7 +4735,7 @@ GK__D Acc gk__scan_fold(const Acc &running, Out *output, const Item *input, unsi
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
-/* By all threads: a tile's results go to global memory. Each warp stores its own, as soon as it has them. */
+/* Called by all threads: stores a tile's results to global memory. Each warp stores its own, as soon as it has them. */
 template <class Config, class Out>
 GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_count, const gk__scan_bulk_copies &bulk) {
   const unsigned most = 32 * Config::items_per_thread, warp_offset = gk_warp() * most;
@@ -4744,7 +4748,7 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_coun
   }
 }
 
-/* By all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
+/* Called by all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
 template <class Config, class Item, class Input>
 GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, unsigned item_count, gk__scan_bulk_copies *bulk) {
   const unsigned copied = bulk->wait_for_load(gk__memory_of(input), item_count);
@@ -4784,7 +4788,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
-  /* With fewer blocks than tiles, a block takes several, and learns from one more ticket that there are none left. */
+  /* With fewer blocks than tiles, a block takes several, until a ticket tells it that none is left. */
   const bool several = plan.blocks < tile_count;
   const size_t last_ticket = tile_count + (several ? plan.blocks : 0) - 1;
   for (bool more = true; more; more = several) {
@@ -4879,8 +4883,8 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
 
 /* --- Rows --------------------------------------------------------------------------------------------------------
  *
- * Short rows, and rows that are many enough to keep the memory busy, are scanned by a warp each: 32 elements after the
- * other, by gk_warp_scan_inclusive, onto what stands before them. The others are scanned as above, tile by tile. */
+ * Short rows, and rows that are many enough to keep the memory busy, are scanned by a warp each: 32 elements at a time,
+ * by gk_warp_scan_inclusive, onto the running value. The others are scanned as above, tile by tile. */
 
 enum { GK__SCAN_WARP_STEPS = 4 }; /* elements that a thread loads at a time */
 #define GK__SCAN_WARP_COLS 1024u
@@ -4966,17 +4970,17 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
 
 /* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
  * elements of the tile, which it loads as vectors of 16 bytes: in each step, neighbouring lanes load neighbouring
- * vectors. So the kept elements of a vector stand behind those of earlier steps, and of lower lanes in its step. The
- * kept elements of a tile are gathered in shared memory, with the alignment that they will have in the output, and
- * stored from there as 16-byte words.
+ * vectors. So the kept elements of a vector follow those of earlier steps, and of lower lanes in its step. The kept
+ * elements of a tile are gathered in shared memory, with the alignment that they will have in the output, and stored
+ * from there as 16-byte words.
  *
  * Tiles begin at multiples of 16 bytes of memory. The first begins up to 15 bytes before the array, with `lead` items
  * that do not exist, so that any alignment is as good as any other. Elements of sizes that do not divide 16, and those
  * of computed inputs, are loaded one by one: as vectors of one element.
  *
- * A thread has so many bytes that enough loads are in flight, and that several blocks fit on an SM; for small n fewer,
- * so that there are more blocks. On an H200 80 bytes and six blocks are faster than 64, 96 and 128 with as many blocks
- * as fit. Single bytes need more registers for their positions than others. */
+ * A thread has enough bytes to keep loads in flight, and few enough for several blocks to fit on an SM; for small n it
+ * has fewer, so that there are more blocks. On an H200 80 bytes and six blocks are faster than 64, 96 and 128 with as
+ * many blocks as fit. Single bytes need more registers for their positions than others. */
 #define GK__SELECT_SMALL_BYTES (size_t(1) << 23)
 constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool small_n) {
   return gk__scan_items(small_n ? 32 : (item_bytes > 1 ? 80 : 64), item_bytes);
@@ -5027,8 +5031,8 @@ GK__D unsigned long long gk__select_load(Item (&item)[Tile::steps][Tile::vector_
   }
   return kept;
 }
-/* By all lanes of a warp: how many elements it keeps, and in `before` how many before each of the lane's vectors, in 16
- * bits: one scan by the warp serves two vectors. */
+/* Called by all lanes of a warp: returns how many elements it keeps, and in `before` how many before each of the lane's
+ * vectors, in 16 bits: one scan by the warp serves two vectors. */
 template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, unsigned long long kept) {
   const unsigned vector_width = Tile::vector_width, one_vector = (1u << vector_width) - 1;
   unsigned warp_kept = 0;
@@ -5043,8 +5047,8 @@ template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, unsigned 
   }
   return warp_kept;
 }
-/* By all threads: stores the elements begin ... end - 1. Width > 1: by words, for which both arrays are aligned, and
- * one by one before and behind these. */
+/* Called by all threads: stores the elements begin ... end - 1. Width > 1: as words, for which both arrays are aligned,
+ * and one by one before the first and after the last of these. */
 template <unsigned Width, class Out, class Item>
 GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin, unsigned end) {
   const unsigned word_begin = (begin + Width - 1) / Width, word_end = end / Width;
@@ -11262,7 +11266,7 @@ template <class Item> struct gk__device_array {
   }
 };
 
-/* gk__call_reduce() and its kin are objects that call a template: functions take them as arguments. */
+/* Function objects, such as gk__call_reduce(), that call a template: functions take them as arguments. */
 #define GK__CALL(name)                                                                                                 \
   struct gk__call_##name {                                                                                             \
     template <class Operator, class Item, class Out, class... Args>                                                    \
@@ -11373,7 +11377,7 @@ inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
   return gk_dist_piece{min_items * piece_idx + longer_before, min_items + (piece_idx < longer_pieces)};
 }
 
-/* One call, as the rank that makes it sees it. */
+/* A call by one rank. */
 struct gk__dist_context {
   const char *call; /* its name, for errors */
   ncclComm_t comm;
@@ -11381,7 +11385,7 @@ struct gk__dist_context {
   int rank_count, rank, device;
 
   cudaError_t failed(cudaError_t code) const { return gk__failed(code, call); }
-  /* The same for a call of NCCL, with NCCL's message in the detail. */
+  /* The same for a call to NCCL, with NCCL's message in the detail. */
   cudaError_t failed(ncclResult_t result, const char *what) const {
     if (result == ncclSuccess) return cudaSuccess;
     const char *message = ncclGetLastError(comm);
@@ -11467,10 +11471,10 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------
- * A record says of one rank's piece what the other ranks need: the value that the piece reduces to and, where results
- * have indices, its number of elements. The records of all ranks are an array in the scratch, in the place of section
- * 16's slots. They have the format of slots, with tag 0, which no call uses. So a later call does not take what is left
- * of a record for a slot of its own, even if a lost rank ends this call early. */
+ * A record holds what the other ranks need of one rank's piece: the value that the piece reduces to and, where results
+ * have indices, its number of elements. The records of all ranks are an array in the scratch, instead of section 16's
+ * slots. They have the format of slots, with tag 0, which no call uses. So a later call does not take what is left of a
+ * record for a slot of its own, even if a lost rank ends this call early. */
 
 template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value) {
   unsigned word[3 * gk__slot<Value>::word16_count] = {};
@@ -11514,7 +11518,7 @@ template <class Acc> struct gk__record {
     return gk__is_arg<Acc>::value ? gk__unpack(words + word16_count - 1, size_t(0)) : 0;
   }
 };
-/* By one thread: stores the number of elements in a record. */
+/* Called by one thread: stores the number of elements in a record. */
 template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
   gk__pack(record->words + gk__record<Acc>::value_words, n);
 }
@@ -11536,8 +11540,8 @@ template <class Out, class Acc> struct gk__fold_output {
 template <class Acc> struct gk__fold_output<gk__record<Acc>, Acc> {
   static GK__D gk__record<Acc> from(const Acc &value, size_t item_count) { return gk__record<Acc>(value, item_count); }
 };
-/* By one warp: *output = the strict left fold of the records, or the identity if there is none. The output may be one
- * of the records: it is stored after all of them have been loaded.
+/* Called by one warp: *output = the strict left fold of the records, or the identity if there is none. The output may
+ * be one of the records: it is stored after all of them have been loaded.
  *
  * The lanes load 32 records at a time. Every lane then combines all of them, one after the other, so the order is that
  * of ranks, and operators need not commute. */
@@ -11792,7 +11796,7 @@ inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes,
   return k * row_bytes * stages;
 }
 
-/* B of a call, of which each rank has some rows, and the means to gather it. */
+/* B, of which each rank has some rows, and the streams, events and buffer that gather it. */
 struct gk__dist_b {
   const gk__dist_context &ctx;
   const gk_dist_matmul_opts &opts;
@@ -11822,7 +11826,7 @@ struct gk__dist_b {
     for (int r = 0; r < rank; r++) piece.first_index += opts.rank_rows[r];
     return piece;
   }
-  /* Checks what the calls of gk_matmul_ex do not, since they read the buffer in the place of b. */
+  /* Checks what gk_matmul_ex does not, since that reads the buffer instead of b. */
   cudaError_t check(const void *c) {
     const cudaError_t invalid = cudaErrorInvalidValue;
     const size_t own_rows = rows_of(ctx.rank).item_count;
@@ -11863,7 +11867,7 @@ struct gk__dist_b {
     buffer = static_cast<char *>(ptr);
     return cudaSuccess;
   }
-  /* What is enqueued on `waiting` from here on runs after what is on `stream` by now. */
+  /* Work enqueued on `waiting` from here on runs after the work that is on `stream` now. */
   cudaError_t wait_for(cudaStream_t waiting, cudaStream_t stream) const {
     const cudaError_t code = cudaEventRecord(events[2], stream);
     return code == cudaSuccess ? cudaStreamWaitEvent(waiting, events[2], 0) : code;
@@ -11924,7 +11928,7 @@ struct gk__dist_b {
   }
 };
 
-/* What gk_matmul_ex is called with for one part, beside A. */
+/* The arguments of gk_matmul_ex for one part, except A. */
 template <class Item, class Out> struct gk__dist_part {
   const Item *b;
   Out *c;
@@ -12006,8 +12010,8 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
  * this file. GPUKIT_IMPLEMENTED ensures that it is compiled once.
  *
  * Errors. A function that fails calls gk__fail, which formats the detail (a sentence that says what was wrong) into
- * memory of the thread and returns the status. GK_CHECK and its kin hand the status to gk__check_cuda. That decides
- * whether the thread's detail is about this status, adds CUDA's message and a hint, and calls the handler.
+ * memory of the thread and returns the status. GK_CHECK and the other macros pass the status to gk__check_cuda. That
+ * decides whether the thread's detail is about this status, adds CUDA's message and a hint, and calls the handler.
  *
  * From above: the declarations of sections 3 and 14; what a scan or a product needs of a scratch (sections 18 and 19);
  * for C's typed calls the templates of sections 10 and 11.
@@ -12084,8 +12088,8 @@ static bool gk__debug(void) {
   return enabled;
 }
 
-/* A GPU does not say which kernel had a fault, so the hint says how to find out. The stand-in for CUDA has named kernel
- * and thread already. */
+/* A GPU does not say which kernel had a fault, so the hint says how to find out. The CPU stand-in has named kernel and
+ * thread already. */
 #define GK__FAULT(text)                                                                                                \
   gk__debug() ? text ": compute-sanitizer tells the line"                                                              \
               : text ": rerun with GPUKIT_DEBUG=1 to learn which, then under compute-sanitizer for the line"
@@ -12185,7 +12189,7 @@ static cudaError_t gk__require(const char *call, const char *name, const void *a
   return argument ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, name);
 }
 
-/* Hands an error to the handler; without one, to GPUKIT_ON_ERROR or to stderr. */
+/* Passes an error to the handler; without one, to GPUKIT_ON_ERROR or to stderr. */
 static void gk__report(const gk_error *error) {
   /* The lock is not held during the call of the handler, which may set another one or not return. */
   const gk__handler handler = gk__exchange_handler(NULL);
@@ -12294,7 +12298,7 @@ struct gk__kernel_name {
   }
 };
 
-/* Each kernel gets all that a block can have, and not what this launch needs: otherwise launches of the same kernel by
+/* The limit becomes what a block can have, and not what this launch needs: otherwise launches of the same kernel by
  * several threads would lower the limit for each other. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem) {
   if (smem == 0) return cudaSuccess;
@@ -12354,7 +12358,7 @@ static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel
   if (block_dim->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
   if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
     return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
-  /* If the device has no code for the kernel, it has no attributes of it either. */
+  /* This fails if the device has no code for the kernel. */
   cudaFuncAttributes attributes = cudaFuncAttributes();
   if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
       thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
@@ -12362,8 +12366,8 @@ static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel
                     thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
   return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
 }
-/* Kernels that were launched for the first time by this thread, to be asked before and after. The table holds the first
- * few hundred kernels of the program; others count as known. */
+/* The number of kernels that this thread was the first to launch. The table holds the first few hundred kernels of the
+ * program; others count as launched before. */
 static thread_local unsigned gk__first_launches;
 static void gk__count_first_launch(const void *kernel) {
   static std::atomic<const void *> known[512];
@@ -12494,8 +12498,7 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   return cudaSuccess;
 }
 
-/* How many blocks a multiprocessor could hold if one resource alone limited them, and the resource that allows the
- * fewest. */
+/* How many blocks an SM could hold if one resource alone limited them, and the resource that allows the fewest. */
 static void gk__occupancy_limits(const gk_device_info &device, gk_occupancy_info *info) {
   const int partitions = 4, registers_unit = 256;
   const size_t smem_unit = 128;
@@ -12503,8 +12506,8 @@ static void gk__occupancy_limits(const gk_device_info &device, gk_occupancy_info
   info->max_warps_per_sm = device.max_threads_per_sm / device.threads_per_warp;
   info->by_threads = info->max_warps_per_sm / warps;
   info->by_blocks = info->by_registers = info->by_smem = device.max_blocks_per_sm;
-  /* Registers are allocated to warps in units of 256. A warp lives on one of the four partitions of a multiprocessor,
-   * each of which has a quarter of the registers. */
+  /* Registers are allocated to warps in units of 256. A warp runs on one of the four partitions of an SM, each of which
+   * has a quarter of the registers. */
   const int warp_registers = gk_round_up(info->registers * device.threads_per_warp, registers_unit);
   if (warp_registers) info->by_registers = device.registers_per_sm / partitions / warp_registers * partitions / warps;
   const size_t used_smem = info->static_smem + info->dynamic_smem + device.shared_reserved_per_block;
@@ -12559,7 +12562,7 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_
   GK_TRY(gk__require(__func__, "block_threads", block_threads));
   GK_TRY(gk__allow_smem(kernel, __func__, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), __func__));
-  /* The block size with the most threads on a multiprocessor; of several such, the one nearest to 256. */
+  /* The block size with the most resident threads per SM; of equal ones, the nearest to 256. */
   int best = 0, best_resident = 0;
   for (int candidate = 32; candidate <= attributes.maxThreadsPerBlock; candidate += 32) {
     int blocks = 0;
@@ -12713,7 +12716,7 @@ struct gk__bench {
   const gk_bench_fn *functions;
   void *const *users; /* NULL: none has user data */
   int function_count;
-  gk_bench_opts opts; /* with the defaults filled in, but for calls */
+  gk_bench_opts opts; /* with the defaults filled in, except for calls */
   double peak_gbs;
   gk_timer timer;
   size_t next_call;  /* number of all calls so far: the next one gets buffer next_call % buffers */
@@ -12721,8 +12724,8 @@ struct gk__bench {
   gk_bench_result *results;
 };
 
-/* Calls one function of a bench. If it fails, the error says why: with the detail of a gk_ call that it made, but not
- * with one from before, nor with that of an error which it recovered from. */
+/* Calls one function of a bench. If it fails, the error has the detail of the gk_ call that failed in it, but no older
+ * detail, and not that of an error which it recovered from. */
 static cudaError_t gk__bench_call(gk__bench *bench, int f) {
   const size_t details_before = gk__detail_count;
   void *const user = bench->users ? bench->users[f] : NULL;
@@ -12856,8 +12859,8 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
 }
 
 /* --- Scratch ------------------------------------------------------------------------------------------------------
- * Section 14 says what is where in a scratch. All of it but the work area is cleared when it is created: zero is the
- * tag that no call uses. */
+ * Section 14 has the layout of a scratch. All but the work area is cleared at its creation: zero is the tag that no
+ * call uses. */
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
   return gk_scratch_create_work(scratch, bytes, 0, stream);
@@ -12997,7 +13000,7 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
   const size_t scan_bytes = gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
                                        gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
-  /* gk_select has other tiles for large n, of which the first may begin before the array: for 8 bytes, by one item. */
+  /* gk_select has other tiles for large n. The first may begin before the array: for items of 8 bytes, by one. */
   const gk__scan_plan select_plan = gk__plan_scan_of(n > few ? n + 1 : n, gk__select_items(item_bytes, false));
   return gk__larger(scan_bytes, gk__scan_bytes(select_plan, sizeof(gk__word16)));
 }
@@ -13008,8 +13011,8 @@ GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, si
   return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
-/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of
- * bfloat16. It does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16.
+ * It is that of the larger layout, K-major or MN-major. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
@@ -13058,7 +13061,7 @@ GPUKIT_DEF void gk__compare(const gk__number_pair &pair, double rtol, double ato
   }
 }
 
-/* A number as text: an integer in full, any other with as many digits as tell it from its neighbours. */
+/* A number as text: an integer in full, any other with enough digits to tell it from its neighbours. */
 struct gk__number_text {
   char text[40];
   explicit gk__number_text(const gk__number &x) {
@@ -13138,8 +13141,8 @@ GK__C_CALLS()
 } // GK__NAMESPACE(HOST)
 
 /* The other host functions have symbols with a prefix (GK__LABEL). C files link to these aliases without one. They are
- * in a namespace of their own, which a C symbol does not show: otherwise calls in this file would be ambiguous. GCC
- * warns of an alias that is not nothrow if it finds that the function is: hence all are. */
+ * in a namespace of their own, which a C symbol does not show: otherwise calls in this file would be ambiguous. All are
+ * nothrow, because GCC warns about an alias that is not if it finds that the function is. */
 #ifndef GPUKIT_STATIC
 namespace gk__c {
 extern "C" {
