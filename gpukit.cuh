@@ -3711,7 +3711,6 @@ inline size_t gk__saturated_product(size_t x, size_t y) {
   const size_t most = static_cast<size_t>(-1);
   return y && x > most / y ? most : x * y;
 }
-
 inline size_t gk__saturated_sum(size_t x, size_t y) { return x + y < x ? static_cast<size_t>(-1) : x + y; }
 /* The elements from the first to the last one of `batch` matrices. */
 inline size_t gk__matrix_extent(size_t row_count, size_t col_count, size_t leading_dim, size_t stride = 0,
@@ -4336,14 +4335,11 @@ enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_
 template <class Item, class Out> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
   return sizeof(Item) == sizeof(Out) ? sizeof(Item) : sizeof(Item) + sizeof(Out);
 }
-constexpr __host__ __device__ unsigned gk__scan_items(size_t bytes, size_t item_bytes) {
+constexpr __host__ __device__ unsigned gk__items_in(size_t bytes, size_t item_bytes) {
   return item_bytes < bytes ? static_cast<unsigned>(bytes / item_bytes) : 1;
 }
-constexpr __host__ __device__ unsigned gk__scan_items_for_large_n(size_t item_bytes) {
-  return gk__scan_items(176, item_bytes);
-}
-constexpr __host__ __device__ unsigned gk__scan_items_for_small_n(size_t item_bytes) {
-  return gk__scan_items(48, item_bytes);
+constexpr __host__ __device__ unsigned gk__scan_items(size_t item_bytes, bool small_n) {
+  return gk__items_in(small_n ? 48 : 176, item_bytes);
 }
 #define GK__SCAN_SMALL_N (size_t(1) << 21)
 
@@ -4368,8 +4364,7 @@ inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
   return plan;
 }
 inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes, size_t most_small_n = GK__SCAN_SMALL_N) {
-  return gk__plan_scan_of(n, n > most_small_n ? gk__scan_items_for_large_n(item_bytes)
-                                              : gk__scan_items_for_small_n(item_bytes));
+  return gk__plan_scan_of(n, gk__scan_items(item_bytes, n <= most_small_n));
 }
 /* For the rows of a matrix: tiles and groups are those of a row. Tickets count the tiles of all rows. */
 struct gk__row_scan_plan : gk__scan_plan {
@@ -4395,8 +4390,7 @@ GK__D gk__scan_place gk__scan_place_of(const typename Config::Plan &plan, unsign
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
 template <class Plan> size_t gk__scan_bytes(const Plan &plan, size_t slot_bytes) {
   const size_t slots = gk__saturated_product(plan.total_rows(), plan.tiles + plan.groups);
-  const size_t bytes = gk__saturated_product(slots, slot_bytes), most = static_cast<size_t>(-1);
-  return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
+  return gk__saturated_sum(gk__saturated_product(slots, slot_bytes), GK__SCAN_OFFSET);
 }
 
 /* The initial value, which precedes the first element, and the index of the first element, for argmin and argmax. A
@@ -4429,7 +4423,7 @@ struct gk__scan_config {
   static const unsigned word16_count = out_offset + (tile_items * sizeof(Out) + 15) / 16;
   static const bool has_vectors = in_place && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
   static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
-  static const bool small_n = ItemsPerThread == gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
+  static const bool small_n = ItemsPerThread == gk__scan_items(gk__scan_item_bytes<Item, Out>(), true);
   /* Groups in the look-back's window, each of which takes a warp. For large n, reading their totals takes bandwidth
    * from the data. */
   static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
@@ -4837,8 +4831,8 @@ template <class Input, class Out, class Operator, class Init, class Plan>
 cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
                      bool inclusive, const Plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__source<Input>::item_type Item;
-  const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
-  const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
+  const unsigned items_for_large_n = gk__scan_items(gk__scan_item_bytes<Item, Out>(), false);
+  const unsigned items_for_small_n = gk__scan_items(gk__scan_item_bytes<Item, Out>(), true);
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n, Plan> config_for_large_n;
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n, Plan> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
@@ -4899,7 +4893,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS)
                          Operator operation, bool inclusive) {
   typedef typename gk__source<Input>::item_type Item;
   typedef typename gk__working<Operator>::type Acc;
-  const unsigned steps = GK__SCAN_WARP_STEPS, warps = GK__SCAN_THREADS / 32;
+  const unsigned steps = GK__SCAN_WARP_STEPS, warps = GK__SCAN_WARPS;
   gk__wait_for_earlier_work();
   for (size_t row_idx = static_cast<size_t>(blockIdx.x) * warps + gk_warp(); row_idx < row_count;
        row_idx += static_cast<size_t>(gridDim.x) * warps) {
@@ -4983,7 +4977,7 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
  * many blocks as fit. Single bytes need more registers for their positions than others. */
 #define GK__SELECT_SMALL_BYTES (size_t(1) << 23)
 constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool small_n) {
-  return gk__scan_items(small_n ? 32 : (item_bytes > 1 ? 80 : 64), item_bytes);
+  return gk__items_in(small_n ? 32 : (item_bytes > 1 ? 80 : 64), item_bytes);
 }
 template <class Input, bool SmallN> struct gk__select_tile {
   typedef typename gk__source<Input>::item_type Item;
@@ -5115,7 +5109,7 @@ cudaError_t gk__select(const char *call, const Input &input, Output &output, Cou
   const bool small_n = n <= GK__SELECT_SMALL_BYTES / tile_for_small_n::register_bytes;
   const uintptr_t address = reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input)));
   const unsigned lead = static_cast<unsigned>(address / tile_for_small_n::item_bytes % tile_for_small_n::vector_width);
-  const size_t extent = n + lead < n ? n : n + lead;
+  const size_t extent = gk__saturated_sum(n, lead);
   gk__clear_detail();
   GK_TRY(gk__check_size(call, "input", input, n));
   GK_TRY(gk__check_size(call, "kept_count", kept_count, 1));
@@ -13007,8 +13001,7 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes) {
   const size_t scan_bytes = gk_scan_scratch_bytes(col_count, item_bytes);
   const size_t row_bytes = gk__saturated_product(row_count, scan_bytes - GK__SCAN_OFFSET);
-  const size_t bytes = gk__larger(row_bytes, GK__MATRIX_BYTES), most = static_cast<size_t>(-1);
-  return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
+  return gk__saturated_sum(gk__larger(row_bytes, GK__MATRIX_BYTES), GK__SCAN_OFFSET);
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16.

@@ -89,7 +89,7 @@ template <class T, class O> static void check_reduce_under_load(const char *name
 template <class T> static void check_scan_under_load(const char *name) {
   typedef typename hook_functor<gk_op_sum, T>::scan F;
   typedef typename hook_working<F>::type A;
-  const size_t tile = HOOK_SCAN_THREADS * hook_scan_items_for_small_n(sizeof(T));
+  const size_t tile = HOOK_SCAN_THREADS * hook_scan_items(sizeof(T), true);
   const std::vector<T> host = random_numbers<T>(tiles * tile / 2 + 77);
   check_a_hundred<T, T>(name, host, host.size(),
                         [&](unsigned blocks, const T *in, T *out, cudaStream_t stream, const gk_scratch *scratch) {

@@ -137,7 +137,7 @@ template <class T, class O> struct operation {
                       const gk_scratch *);
 
   static size_t tile() {
-    return static_cast<size_t>(HOOK_SCAN_THREADS) * hook_scan_items_for_small_n(hook_scan_item_bytes<T, O>());
+    return static_cast<size_t>(HOOK_SCAN_THREADS) * hook_scan_items(hook_scan_item_bytes<T, O>(), true);
   }
   size_t scratch_bytes(size_t n) const {
     const size_t larger = sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O);

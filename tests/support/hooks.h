@@ -55,7 +55,7 @@
 #define hook_scan_call gk__scan_call
 #define HOOK_SCAN_GROUP GK__SCAN_GROUP
 #define hook_scan_item_bytes gk__scan_item_bytes
-#define hook_scan_items_for_small_n gk__scan_items_for_small_n
+#define hook_scan_items gk__scan_items
 #define hook_scan_plan gk__scan_plan
 #define hook_scan_slots gk__scan_slots
 #define hook_select_items gk__select_items
