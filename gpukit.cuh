@@ -1819,8 +1819,8 @@ template <class Value> struct gk__per_device {
 struct gk__kernel_cache {
   gk__per_device<signed char> overlaps, has_body;
 };
-/* *attributes becomes 1 if the kernel may be launched while earlier work runs. */
-GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attributes);
+/* *attribute_count becomes 1 if the kernel may be launched while earlier work runs, and otherwise 0. */
+GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attribute_count);
 /* A scratch has the state of section 16 in front, then the slots of reductions, then those of scans or the partials of
  * products, and then the work area, from gk__work_offset(scratch.bytes) on. The work area begins with GK__WORK_FRONT
  * bytes for a flag of emulated products (section 19). The copies of A and B follow, aligned to as many bytes. */
@@ -2128,7 +2128,7 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
   return gk__allclose<Item, Other>(items_a, items_b, n, rtol, atol, mismatch);
 }
 /* Whether two arrays have the same size. If not, reports an error to the handler. */
-inline bool gk__allclose_has(size_t a_items, size_t b_items, const char *file, int line) {
+inline bool gk__same_size(size_t a_items, size_t b_items, const char *file, int line) {
   if (a_items == b_items) return true;
   gk__check_begin();
   gk__check_cuda(
@@ -2141,7 +2141,7 @@ bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol,
                  const char *file, int line) {
   gk__device_items<Item> items_a = {a, file, line, {}};
   gk__device_items<Other> items_b = {b, file, line, {}};
-  return gk__allclose_has(a.size(), b.size(), file, line) &&
+  return gk__same_size(a.size(), b.size(), file, line) &&
          gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
 }
 template <class Item, class Other>
@@ -2154,7 +2154,7 @@ bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double at
 template <class Item, class Range, class>
 bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double atol, gk_mismatch *mismatch,
                  const char *file, int line) {
-  return gk__allclose_has(a.size(), static_cast<size_t>(b.size()), file, line) &&
+  return gk__same_size(a.size(), static_cast<size_t>(b.size()), file, line) &&
          gk_allclose(a, b.data(), rtol, atol, mismatch, file, line);
 }
 
@@ -4374,17 +4374,17 @@ struct gk__row_scan_plan : gk__scan_plan {
   GK__D size_t row_offset(size_t row_idx) const { return row_idx * leading_dim; }
 };
 /* A tile by its ticket. n: the elements of a row. */
-struct gk__scan_place {
+struct gk__scan_tile {
   size_t row_idx, tile_idx; /* tile_idx: in its row */
   size_t first_idx, offset; /* of the tile's first element in its row, and from the first row on */
   unsigned item_count;
 };
 template <class Config>
-GK__D gk__scan_place gk__scan_place_of(const typename Config::Plan &plan, unsigned ticket, size_t n) {
+GK__D gk__scan_tile gk__scan_tile_of(const typename Config::Plan &plan, unsigned ticket, size_t n) {
   const size_t row_idx = plan.row_of(ticket), tile_idx = ticket - row_idx * plan.tiles;
   const size_t first_idx = tile_idx * Config::tile_items;
-  return gk__scan_place{row_idx, tile_idx, first_idx, plan.row_offset(row_idx) + first_idx,
-                        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items};
+  return gk__scan_tile{row_idx, tile_idx, first_idx, plan.row_offset(row_idx) + first_idx,
+                       n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items};
 }
 
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
@@ -4776,7 +4776,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   const size_t tile_count = plan.tiles * plan.total_rows();
   bulk.init(&barrier);
   /* Most blocks get the ticket of their number, and the load of that tile need not wait for it. */
-  const gk__scan_place expected = gk__scan_place_of<Config>(plan, blockIdx.x, n);
+  const gk__scan_tile expected = gk__scan_tile_of<Config>(plan, blockIdx.x, n);
   gk__prefetch_tile<GK__SCAN_THREADS>(input, expected.offset + expected.item_count, expected.offset,
                                       expected.item_count);
   if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
@@ -4791,32 +4791,33 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
         ticket = gk__next_ticket(state, last_ticket);
       else
         ticket.number = blockIdx.x;
-      const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
-      if (ticket.number < tile_count) bulk.begin_load(shared_in, gk__memory_of(input + place.offset), place.item_count);
+      const gk__scan_tile scan_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
+      if (ticket.number < tile_count)
+        bulk.begin_load(shared_in, gk__memory_of(input + scan_tile.offset), scan_tile.item_count);
     }
     __syncthreads();
     if (ticket.number >= tile_count) break;
-    const gk__scan_place place = gk__scan_place_of<Config>(plan, ticket.number, n);
-    const unsigned item_count = place.item_count;
+    const gk__scan_tile scan_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
+    const unsigned item_count = scan_tile.item_count;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
-    const size_t i = init_type::index(init) + place.first_idx + thread_offset;
-    gk__scan_finish_load<Config>(shared_in, input + place.offset, item_count, &bulk);
+    const size_t i = init_type::index(init) + scan_tile.first_idx + thread_offset;
+    gk__scan_finish_load<Config>(shared_in, input + scan_tile.offset, item_count, &bulk);
 
     const Acc thread_total =
         gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
     Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
-      const gk__scan_slots<Acc> scan_slots = {slots + place.row_idx * plan.tiles,
-                                              slots + tile_count + place.row_idx * plan.groups, ticket.tag};
+      const gk__scan_slots<Acc> scan_slots = {slots + scan_tile.row_idx * plan.tiles,
+                                              slots + tile_count + scan_tile.row_idx * plan.groups, ticket.tag};
       running = operation(
-          gk__tile_prefix<Config::window>(place.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
+          gk__tile_prefix<Config::window>(scan_tile.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
           running);
     } else {
       running = operation(init_type::value(init), running);
     }
     gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
-    gk__scan_store<Config>(output + place.offset, shared_out, item_count, bulk);
+    gk__scan_store<Config>(output + scan_tile.offset, shared_out, item_count, bulk);
     if (several) {
       bulk.before_next_load();
       __syncthreads();
@@ -11796,11 +11797,11 @@ struct gk__dist_b {
   const gk_dist_matmul_opts &opts;
   const char *b;
   size_t n, k, item_bytes;
-  size_t part_columns;       /* of each part; the last one may have fewer */
-  char *buffer = NULL;       /* two stages of k rows of part_columns elements */
-  cudaStream_t comm, second; /* second is the call's own unless products alternate */
-  cudaStream_t owned[2];     /* created for the call */
-  cudaEvent_t events[3];     /* of each stage that the product has read it; and one for wait_for */
+  size_t part_columns;                     /* of each part; the last one may have fewer */
+  char *buffer = NULL;                     /* two stages of k rows of part_columns elements */
+  cudaStream_t comm_stream, second_stream; /* the second is the call's own unless products alternate */
+  cudaStream_t owned[2];                   /* created for the call */
+  cudaEvent_t events[3];                   /* of each stage that the product has read it; and one for wait_for */
   int owned_count = 0, event_count = 0;
   bool equal_rows = true; /* all ranks have the same number */
 
@@ -11870,27 +11871,27 @@ struct gk__dist_b {
     /* A scratch can serve one product at a time. With max_blocks, two at a time would exceed that limit. */
     const bool alternate = !opts.matmul.scratch && !opts.matmul.max_blocks && part_count() > 1;
     int least = 0, greatest = 0;
-    comm = opts.comm_stream;
-    second = alternate ? opts.second_stream : ctx.stream;
-    if (!comm) { /* of the highest priority, so that NCCL's few blocks do not queue behind a product's many */
+    comm_stream = opts.comm_stream;
+    second_stream = alternate ? opts.second_stream : ctx.stream;
+    if (!comm_stream) { /* of the highest priority, so that NCCL's few blocks do not queue behind a product's many */
       GK_TRY(ctx.failed(cudaDeviceGetStreamPriorityRange(&least, &greatest)));
-      GK_TRY(ctx.failed(cudaStreamCreateWithPriority(&comm, cudaStreamNonBlocking, greatest)));
-      owned[owned_count++] = comm;
+      GK_TRY(ctx.failed(cudaStreamCreateWithPriority(&comm_stream, cudaStreamNonBlocking, greatest)));
+      owned[owned_count++] = comm_stream;
     }
-    if (alternate && !second) {
-      GK_TRY(ctx.failed(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking)));
-      owned[owned_count++] = second;
+    if (alternate && !second_stream) {
+      GK_TRY(ctx.failed(cudaStreamCreateWithFlags(&second_stream, cudaStreamNonBlocking)));
+      owned[owned_count++] = second_stream;
     }
     for (; event_count < 3; event_count++)
       GK_TRY(ctx.failed(cudaEventCreateWithFlags(&events[event_count], cudaEventDisableTiming)));
-    return ctx.failed(wait_for(comm, ctx.stream));
+    return ctx.failed(wait_for(comm_stream, ctx.stream));
   }
   /* After an error, too, the call's stream waits for the others: then the caller may use C, and the buffer may be
    * freed. CUDA keeps destroyed streams and events for as long as work needs them. */
   cudaError_t end(cudaError_t status) const {
     if (event_count == 3) {
-      status = ctx.first_error(status, wait_for(ctx.stream, second));
-      status = ctx.first_error(status, wait_for(ctx.stream, comm));
+      status = ctx.first_error(status, wait_for(ctx.stream, second_stream));
+      status = ctx.first_error(status, wait_for(ctx.stream, comm_stream));
     }
     for (int i = 0; i < event_count; i++) status = ctx.first_error(status, cudaEventDestroy(events[i]));
     for (int i = 0; i < owned_count; i++) status = ctx.first_error(status, cudaStreamDestroy(owned[i]));
@@ -11904,8 +11905,8 @@ struct gk__dist_b {
     if (own.item_count)
       GK_TRY(ctx.failed(cudaMemcpy2DAsync(stage(part) + own.first_index * row_bytes, row_bytes,
                                           b + part * part_columns * item_bytes, ldb * item_bytes, row_bytes,
-                                          own.item_count, cudaMemcpyDeviceToDevice, comm)));
-    if (equal_rows) return ctx.all_gather(stage(part), own.item_count * row_bytes, comm);
+                                          own.item_count, cudaMemcpyDeviceToDevice, comm_stream)));
+    if (equal_rows) return ctx.all_gather(stage(part), own.item_count * row_bytes, comm_stream);
     GK_TRY(ctx.failed(ncclGroupStart(), "ncclGroupStart"));
     cudaError_t status = cudaSuccess;
     for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
@@ -11913,8 +11914,8 @@ struct gk__dist_b {
       char *const piece_rows = stage(part) + piece.first_index * row_bytes;
       const size_t bytes = piece.item_count * row_bytes;
       if (bytes)
-        status =
-            ctx.failed(ncclBroadcast(piece_rows, piece_rows, bytes, ncclUint8, r, ctx.comm, comm), "ncclBroadcast");
+        status = ctx.failed(ncclBroadcast(piece_rows, piece_rows, bytes, ncclUint8, r, ctx.comm, comm_stream),
+                            "ncclBroadcast");
     }
     /* A group that was opened has to be closed, after an error, too. */
     const ncclResult_t ended = ncclGroupEnd();
@@ -11948,11 +11949,11 @@ template <class Item, class Out> cudaError_t gk__multiply_parts(gk__dist_b *whol
   GK_TRY(whole->begin());
   for (size_t part = 0; part < whole->part_count(); part++) {
     const gk__dist_part<Item, Out> p(*whole, c, m, part);
-    const cudaStream_t stream = part % 2 ? whole->second : ctx.stream;
+    const cudaStream_t stream = part % 2 ? whole->second_stream : ctx.stream;
     const cudaEvent_t consumed = whole->events[part % 2];
-    if (part > 1) GK_TRY(ctx.failed(cudaStreamWaitEvent(whole->comm, consumed, 0)));
+    if (part > 1) GK_TRY(ctx.failed(cudaStreamWaitEvent(whole->comm_stream, consumed, 0)));
     GK_TRY(whole->gather(part));
-    GK_TRY(ctx.failed(whole->wait_for(stream, whole->comm)));
+    GK_TRY(ctx.failed(whole->wait_for(stream, whole->comm_stream)));
     GK_TRY(gk_matmul_ex(a, p.b, p.c, m, p.n, whole->k, &p.opts, stream));
     GK_TRY(ctx.failed(cudaEventRecord(consumed, stream)));
   }
@@ -12327,7 +12328,7 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
 /* A kernel that starts early must contain the wait for earlier work (gk__wait_for_earlier_work). Code compiled for
  * sm_90 or later does. Code that the driver compiles from older PTX does not, and would race with that work. Drivers
  * before 12.3 cannot capture such launches. */
-GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attributes) {
+GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attribute_count) {
   signed char answer = 0;
   const cudaError_t code = cache->overlaps.get(&answer, [kernel](int device, signed char *found) -> cudaError_t {
     int major = 0, driver = 0;
@@ -12338,7 +12339,7 @@ GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel,
     *found = driver >= 12030 && major >= 9 && kernel_code.ptxVersion >= 90 ? 1 : -1;
     return cudaSuccess;
   });
-  *attributes = answer > 0;
+  *attribute_count = answer > 0;
   return code;
 }
 
