@@ -66,7 +66,7 @@ static const lesson_about about = {
 
 static const dim3 blocks[] = {dim3(8), dim3(4, 2), dim3(2, 2, 2)};
 
-/* A grid of at least so many blocks. */
+/* A grid of at least `count` blocks. */
 static dim3 grid_of(int dimensions, unsigned count) {
   if (dimensions == 1) return dim3(count);
   if (dimensions == 2) return dim3(2, (count + 1) / 2);

@@ -40,7 +40,7 @@ static void vector_add(const float *a, const float *b, float *c, size_t n) {
  *
  * So a GPU pays if the data stays on it for many kernels. Without copies it wins from 32,768 floats on; below that, the
  * few microseconds of a launch are more than the CPU's whole time. Two events around one launch show more than the
- * median of many launches in a row, since the start of the kernel is not hidden behind the kernel before. */
+ * median of many launches in a row, since the start of the kernel does not overlap with the kernel before. */
 #include "lesson.h"
 #include <algorithm>
 

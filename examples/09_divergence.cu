@@ -50,9 +50,9 @@ __global__ void loops(float *out, unsigned n, unsigned group) {
  *   ...                                 // one thread at a time
  *   atomicExch(lock, 0);
  *
- * it hangs on GPUs before Volta, whose warps run in lockstep: the thread that has the lock waits behind the loop for
- * the threads of its warp that are still in it. Since Volta every thread makes progress by itself; this loop does not
- * rely on that. */
+ * it hangs on GPUs before Volta, whose warps run in lockstep: the thread that has the lock waits after the loop for the
+ * threads of its warp that are still in it. Since Volta every thread makes progress on its own; this loop does not rely
+ * on that. */
 __device__ void add_one(volatile unsigned *sum) { *sum = *sum + 1; }
 
 __global__ void in_turn(int *lock, unsigned *sum) {

@@ -1,6 +1,6 @@
 /* Lesson 23: registers and local memory. A multiprocessor has 65,536 registers for all its threads: the more a thread
- * takes, the fewer threads fit. __launch_bounds__(threads, blocks) asks the compiler to leave room for so many blocks
- * of so many threads. Values that then find no register are stored to local memory and loaded again (spills). Local
+ * takes, the fewer threads fit. __launch_bounds__(threads, blocks) asks the compiler to leave room for that many blocks
+ * of that many threads. Values that then find no register are stored to local memory and loaded again (spills). Local
  * memory is local in name only: it is in the same place as global memory, behind the same caches.
  *
  * An array is in registers only if the compiler knows every index, since registers have no addresses: loops over it

@@ -1,6 +1,6 @@
 /* Lesson 24: synchronising a grid. __syncthreads() is a barrier for the threads of a block. There is none for all
  * blocks: blocks run in any order, and if there are more than fit on the GPU, the others start when the first ones have
- * ended, so such a barrier would wait for ever. Three ways to do something after all blocks have done something else:
+ * ended, so such a barrier would wait forever. Three ways to do something after all blocks have done something else:
  *
  *   relaunch     the end of a kernel is a barrier for all its blocks, and the next kernel of the stream sees all that
  *                it wrote. It costs a launch

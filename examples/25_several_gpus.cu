@@ -160,7 +160,7 @@ static int allow_peers(int devices) {
   return ways;
 }
 
-/* Measures the work on so many devices; then checks it from `start`, which has a row more above and below. */
+/* Measures the work on `parts` devices; then checks it from `start`, which has a row more above and below. */
 static const lesson_row *measure(lesson *l, int parts, const char *how, const std::vector<unsigned> &start,
                                  const std::vector<unsigned> &right) {
   const field f = split((unsigned)l->n, parts, start);

@@ -82,7 +82,7 @@ inline double timeline_end(timeline *t) {
   return last;
 }
 
-/* The height of one diagram with so many lanes, in pixels. */
+/* The height of one diagram with this many lanes, in pixels. */
 inline double timeline_height(int lanes) { return (lanes + 2.6) * TIMELINE_LANE; }
 
 /* An axis of 0 to last ms at y: about eight ticks, at 1, 2 or 5 times a power of ten. */
@@ -97,7 +97,7 @@ inline void timeline_axis(svg *picture, double y, double last) {
   svg_text(picture, x + width, y + 18, 12, "end", "%.2f ms", last);
 }
 
-/* Draws so many lanes from y on, and the time axis below. last: the time at the right edge, in ms. Returns the y of the
+/* Draws the lanes from y on, and the time axis below. last: the time at the right edge, in ms. Returns the y of the
  * next diagram. */
 inline double timeline_draw(svg *picture, double y, const timeline *t, const char *title, int lanes,
                             const char *const *kinds, int kind_count, double last) {

@@ -14,7 +14,7 @@ static const size_t most = (size_t(1) << 21) + 300000;
 static const size_t most = size_t(1) << (test_slowed() ? 17 : 24);
 #endif
 
-/* The n in [from, to] behind which `what(n)` is no longer what(from). */
+/* The largest n in [from, to] up to which what(n) is what(from). */
 template <class F> static size_t last_alike(size_t from, size_t to, const F &what) {
   const auto first = what(from);
   if (what(to) == first) return to;
@@ -71,7 +71,7 @@ template <class Op, class T, class O> static void check_reduce(const char *name)
   test_scratch scratch;
   EXPECT_OK(fill(x.ptr, x.n, 3, 0));
   for (size_t n : boundaries_of_reduce<Op, T>())
-    for (size_t shift : {0u, 1u}) { /* another element stands behind the end */
+    for (size_t shift : {0u, 1u}) { /* there is another element past the end */
       EXPECT_OK(gk_reduce(x.ptr + shift, out.ptr, n, Op(), 0, &scratch));
       EXPECT_OK(check_sum(x.ptr + shift, out.ptr, n, total.ptr, wrong.ptr, 0));
       if (wrong.first()) test_fail(__FILE__, __LINE__, sentence("sum of %s, n = %zu, shift %zu", name, n, shift));

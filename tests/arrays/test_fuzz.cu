@@ -614,7 +614,7 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
         "%d, gap %zu), shift %zu, precision %d, plan %d",
         name, m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batches, one_a, one_b, gap, shift,
         static_cast<int>(precision), static_cast<int>(plan));
-  /* To the last element of each, without the padding behind it. */
+  /* Up to the last element of each, without the padding after it. */
   const auto size = [&](size_t rows, size_t cols, size_t ld, size_t stride) {
     return rows && cols ? (products - 1) * stride + (rows - 1) * ld + cols : 0;
   };

@@ -151,8 +151,8 @@ TEST(two_scans_that_each_could_fill_the_gpu) {
 
 /* --- one stream's calls, each checked on the device ----------------------------------------------------------------*/
 
-/* A stream with a scratch, arrays, and a captured graph of a reduction and two scans. Whatever is called is checked
- * behind the call, on the stream, so that nothing waits but at the end. */
+/* A stream with a scratch, arrays, and a captured graph of a reduction and two scans. Each call is checked by a later
+ * kernel of the stream, so that the host waits at the end only. */
 struct lane {
   const size_t most = at_speed<size_t>(1000000, test_slowed() ? 40000 : 60000);
   test_stream s;

@@ -1,6 +1,6 @@
-/* Early launches: a reduction or a scan behind a kernel that takes its time sees all that it writes, directly, in a
- * captured graph, and where what runs is made from PTX that knows nothing of waiting: all of it, or
- * (PRODUCER_ELSEWHERE) all but that kernel. */
+/* Early launches: a reduction or a scan after a slow kernel sees all that the kernel writes, directly, in a captured
+ * graph, and where what runs is made from PTX without the wait: all of it, or (PRODUCER_ELSEWHERE) all but that
+ * kernel. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
@@ -13,7 +13,7 @@ cudaError_t slow_producer(float *x, size_t n, const unsigned *round, cudaStream_
 #endif
 
 __global__ static void next_round(unsigned *round) { ++*round; }
-/* What comes behind must find the results, and may change the input. */
+/* A later kernel must find the results, and may change the input. */
 __global__ static void consumer(float *x, size_t n, const float *sum, const float *scanned, const unsigned *round,
                                 unsigned *wrong) {
   const double base = *round, all = base * static_cast<double>(n) + static_cast<double>(n / 7 * 21) +

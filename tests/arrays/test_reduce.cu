@@ -30,7 +30,7 @@ TEST(plan_depends_on_n_and_types_alone) {
     }
 }
 
-/* gk_reduce on so many blocks; 0: as many as it takes by itself. */
+/* gk_reduce on this many blocks; 0: as many as it chooses. */
 template <class Op, class T, class O>
 static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cudaStream_t stream,
                              const gk_scratch *scratch) {
@@ -398,8 +398,8 @@ TEST(functor_on_24_bytes) { check_functor<moments, add_moments>("moments", false
 TEST(functor_from_another_type) { check_functor<int, add_moments>("moments of int", false); }
 TEST(functor_larger_than_the_work_area_likes) { check_functor<int, add_tallies>("tallies of int", true); }
 
-/* Where n has so many tiles there are more partitions than blocks at once, and than a thread reads at once in the end. A
- * plan of fewer tiles takes as many where that is said to it. */
+/* With many tiles there are more partitions than resident blocks, and more than a thread of the last block loads at a
+ * time. A test may give a plan of fewer tiles as many partitions. */
 TEST(many_partitions) {
   const size_t tile = hook_reduce_tile<int>::items, n = (HOOK_REDUCE_MANY_PARTITIONS + 3) * tile - 1;
   const size_t many = size_t(HOOK_REDUCE_MANY_TILES) * tile;

@@ -108,7 +108,7 @@ static std::vector<O> scan_in_a_loop(scan_kind kind, const std::vector<T> &x, co
   return out;
 }
 
-/* The call; on so many blocks, or (0) on as many as it takes by itself. */
+/* The call, on this many blocks; 0: as many as it chooses. */
 template <class Op, class T, class O>
 static cudaError_t scan(scan_kind kind, unsigned blocks, const T *in, O *out, size_t n, const O &init,
                         cudaStream_t stream, const gk_scratch *scratch) {
@@ -156,7 +156,7 @@ template <class Op, class T, class O> static operation<T, O> operation_of(const 
 
 /* --- sizes, alignments, places --------------------------------------------------------------------------------------*/
 
-/* Each size as each kind of scan; nothing is written behind the end. */
+/* Each size as each kind of scan; nothing is written past the end. */
 template <class T, class O>
 static void check_sizes(const operation<T, O> &op, const std::vector<size_t> &sizes, unsigned blocks) {
   const size_t largest = sizes.back(), behind = 64;
@@ -309,8 +309,8 @@ TEST(groups_of_tiles_argmin) {
   check_groups(operation_of<gk_op_argmin, float, gk_arg<float>>("argmin of f32", {-30, 1000000}));
 }
 
-/* What stands before a tile, from slots that are laid out by hand: only those that the tile may read are of this scan,
- * and they become so while it waits; of a slot of several words, the second one first. */
+/* The prefix of a tile, from slots that the test fills: only those that the tile may read get this scan's tag, and get
+ * it while the tile waits; of a slot of several words, the second one first. */
 template <unsigned Window, class A, class Op>
 __global__ void prefix_by_hand(hook_slot<A> *slots, hook_scan_plan plan, size_t tile, unsigned tag, unsigned *started,
                                const A *total, A prefix, A *out) {
@@ -320,7 +320,7 @@ __global__ void prefix_by_hand(hook_slot<A> *slots, hook_scan_plan plan, size_t 
   const hook_scan_slots<A> at = {slots, slots + plan.tiles, tag};
   if (threadIdx.x == 0) order = atomicAdd(started, 1u);
   __syncthreads();
-  if (order == 0) { /* the first block to start, which waits for nobody */
+  if (order == 0) { /* the first block to start, which waits for no other */
     for (size_t i = oldest * HOOK_SCAN_GROUP + threadIdx.x; i < tile; i += blockDim.x)
       hook_publish(at.tile_total + i, total[i], tag);
     if (threadIdx.x == 0 && oldest > 0) hook_publish(at.group_prefix + oldest, prefix, tag);
@@ -373,7 +373,7 @@ TEST(prefixes_from_slots_by_hand) {
   check_prefix<4, affine24, compose24>("affine maps of 24 bytes");
 }
 
-/* A scratch of no byte more than the scan needs: nothing is written behind it. */
+/* A scratch of exactly the bytes that the scan needs: nothing is written past its end. */
 TEST(scratch_of_just_the_size) {
   const operation<affine8, affine8> op = operation_of<compose8, affine8, affine8>("affine maps", affine8(12345));
   for (size_t tiles : {2u, 32u, 33u, 64u}) {
@@ -690,7 +690,7 @@ TEST(more_than_2_to_the_32_elements) {
   EXPECT_EQ(wrong.first(), 0ull);
 }
 
-/* Sizes that nobody has are answered, by ones that no memory has. */
+/* Sizes too large for any array give byte counts too large for any memory. */
 TEST(scratch_bytes_of_any_sizes) {
   const size_t most = SIZE_MAX, middle = most / 2 + 1;
   const size_t few = gk_scan_scratch_bytes(1000, 4);

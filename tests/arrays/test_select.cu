@@ -57,7 +57,7 @@ static void check(size_t n, float limit, size_t offset, const gk_scratch *scratc
       EXPECT_OK(gk_select(x.data() + offset, output.data() + out_offset, count, n, below{limit}, 0, scratch));
     EXPECT_EQ(static_cast<size_t>(count.get(0)), expected.size());
     output.copy_to(got);
-    std::vector<T> all(n + out_offset); /* nothing is written behind the kept elements */
+    std::vector<T> all(n + out_offset); /* nothing is written past the kept elements */
     std::copy(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(out_offset));
     EXPECT_SAME(got, all, "%s, n = %zu, below %g, flagged %d", name, n, static_cast<double>(limit), flagged);
   }

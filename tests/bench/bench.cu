@@ -186,14 +186,14 @@ static void print_row(const bench_row &r, size_t wrong_ours, size_t wrong_peer) 
     printf("%6s\n", "");
   fflush(stdout);
 }
-/* One who takes part, and the microseconds of a call in each turn. */
+/* A contestant, and the microseconds of a call in each round. */
 struct taking_part {
   bench_contestant who;
   std::vector<double> us;
   double median_us;
 };
 
-/* Of those from `first` on, up to before `end`; NULL: nobody. */
+/* The fastest of the contestants first ... end - 1; NULL: there is none. */
 static const taking_part *fastest(const std::vector<taking_part> &all, size_t first, size_t end) {
   const taking_part *best = NULL;
   for (size_t i = first; i < end; i++)

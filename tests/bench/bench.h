@@ -119,7 +119,7 @@ struct bench_random_size {
 std::vector<bench_random_size> bench_random_sizes(size_t item_bytes);
 /* Runs them in turns for so long. */
 void bench_keep_busy(const std::vector<bench_contestant> &contestants, double seconds);
-/* At least so many bytes of temporaries for the peers. */
+/* At least this many bytes of temporaries for the peers. */
 void *bench_temp(size_t bytes);
 
 /* --- Ceilings: ceilings.cu ---------------------------------------------------------------------------------------*/

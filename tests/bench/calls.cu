@@ -8,14 +8,14 @@
 
 /* --- Select -------------------------------------------------------------------------------------------------------*/
 
-/* Keeps about so many elements of N(0, 1), or of bytes that are all alike. */
+/* Keeps the elements below the limit. */
 template <class T> struct select_below {
   T limit;
   __host__ __device__ bool operator()(T x) const { return x < limit; }
 };
 template <class T> struct select_call {
   const T *in;
-  T *out; /* the count of buffer i is the first word of out + i * stride, the elements begin 16 bytes behind it */
+  T *out; /* the count of buffer i is the first word of out + i * stride, the elements begin 16 bytes after it */
   size_t n, stride, temp_bytes;
   void *temp;
   select_below<T> keep;

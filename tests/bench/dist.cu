@@ -6,7 +6,7 @@
  *   --n=N          floats of each GPU in the weak rows, of all together in the strong ones (2^30)
  *   --edge=N       n and k of the products, and m: of each GPU in the weak rows, of all in the strong ones (16384)
  *   --type=f32     of the products; or bf16, with sums in float
- *   --blocks=A,B   products also with at most so many blocks at once
+ *   --blocks=A,B   products also with at most this many blocks at once
  *   --csv=FILE     the rows; and in FILE_timeline.csv when each step of a product ran
  *   --svg=FOLDER   the same as a picture, dist_timeline.svg
  *   --lose=R       nothing is measured: rank R, a process, ends without a word, and the others tell how soon
@@ -14,7 +14,7 @@
  *
  * `one` is what one GPU takes while the others have nothing to do: in weak rows for as much as each has, in strong ones
  * for all. `bound` is what the ranks' own work and the links allow: the local parts of the call, measured alone, and
- * what of the all-gathers cannot hide behind them, at the latency or bandwidth measured. */
+ * the part of the all-gathers that cannot be hidden by them, at the latency or bandwidth measured. */
 #include <cuda_runtime.h>
 #if !__has_include(<nccl.h>)
 #error "tests/bench/dist.cu measures gk_dist_*, which needs NCCL: nccl.h is not here"

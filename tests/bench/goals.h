@@ -163,7 +163,7 @@ struct random_figures {
   double fifth, lowest; /* the 5th percentile; the worst, of 100 rows and more the 1st percentile */
   std::string at;       /* the worst row */
 };
-/* Of the ratios of the rows from the first to before the last in order, the one that so many of 100 are below. */
+/* A percentile of the ratios of rows that are in order. */
 inline double percentile(const std::vector<const bench_row *> &in_order, double percent) {
   return in_order[static_cast<size_t>(percent / 100 * static_cast<double>(in_order.size()))]->ratio;
 }

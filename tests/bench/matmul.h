@@ -292,7 +292,7 @@ static void matmul_variety(matmul_call<float> call) {
 }
 template <class T> static void matmul_variety(const matmul_call<T> &) {}
 
-/* Shapes that nobody chose, the same ones of each type: every other one has multiples of 32 alone. */
+/* Random shapes, the same ones for each type: every other one has multiples of 32 alone. */
 template <class T> static void matmul_random(matmul_call<T> call) {
   for (const uint64_t seed : bench.seeds) {
     random_numbers draw = random_from(seed);

@@ -181,7 +181,7 @@ void reduce_contest(const bench_size &size, int modes, reduce_variant variant = 
   call.temp = bench_temp(call.temp_bytes);
   reduce_call<T> aligned = call;
   call.in += offset;
-  if (variant == REDUCE_MISALIGNED_SELF) /* behind the results */
+  if (variant == REDUCE_MISALIGNED_SELF) /* after the results */
     call.aligned = reinterpret_cast<T *>(bench.out + (16 << 20));
 
   bench_traffic traffic = {bench.in, bench.out, size.n * sizeof(T), c.rotate_bytes};

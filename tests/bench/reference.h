@@ -134,7 +134,7 @@ __global__ void reference_totals(const T *in, size_t n, typename reference_type<
   for (int t = 1; t < REFERENCE_THREADS; t++) sum = Op::combine(sum, part[t]);
   totals[blockIdx.x] = sum;
 }
-/* From totals to what comes before each; the total of all goes behind the last. One block. */
+/* Exclusive prefixes of the totals, in place; the total of all goes after the last. One block. */
 template <class Op, class R> __global__ void reference_offsets(R *totals, size_t chunks) {
   __shared__ R part[1024];
   const size_t each = (chunks + 1023) / 1024, from = threadIdx.x * each;

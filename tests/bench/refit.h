@@ -249,7 +249,7 @@ inline refit_table refit_onwards(refit_table before, const refit_table &after) {
   }
   return next;
 }
-/* From the table `start`, at most so many rounds. */
+/* From the table `start`, at most `rounds` rounds. */
 inline refit_table refit_search(const refit_table &start, const std::vector<refit_shape> &shapes, int rounds,
                                 bool with_loss) {
   const double smallest = 0.002;

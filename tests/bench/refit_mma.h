@@ -141,7 +141,7 @@ inline double refit_mma_badness(const refit_mma_table &table, const std::vector<
 inline double refit_mma_random(random_numbers *draw) { /* between -1 and 1 */
   return static_cast<double>(draw->below(1 << 20)) * 0x1p-19 - 1;
 }
-/* From the table `start`, so many steps. The numbers have three digits behind the point, as in the header. */
+/* From the table `start`, this many steps. The numbers have three digits after the point, as in the header. */
 inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::vector<refit_mma_shape> &shapes,
                                      int steps) {
   const double widest = 1, narrowest = 0.002, smallest = 0.001;

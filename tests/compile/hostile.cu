@@ -1,6 +1,6 @@
 /* A file full of names that gpukit.cuh would like to use, too: macros whose expansion is an error wherever it happens,
- * functions, shared arrays. The header must include, its calls must work, and the macros must still be there behind
- * it; with BELOW they come only then. */
+ * functions, shared arrays. The header must compile, its calls must work, and the macros must still be there after it;
+ * with BELOW they are defined only there. */
 #ifdef BELOW
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"

@@ -388,7 +388,7 @@ TEST(dynamic_shared_memory_of_several_types_in_one_template) {
   check_reversed<unsigned long long>([](unsigned i) { return ~0ull - i; }, 1000);
 }
 
-/* Two typed views of one block's memory, the second behind the first. */
+/* Two typed views of one block's memory, the second after the first. */
 __global__ void two_views(unsigned *wrong) {
   GK_DYNAMIC_SHARED(float, f);
   GK_DYNAMIC_SHARED(int, bits);

@@ -275,7 +275,7 @@ TEST(users_own_operators_on_types_of_every_size) {
   check<join>("12 bytes", one);
   check<multiply>("24 bytes", triangle);
 }
-/* --- tags: gk_op_sum() and its kin stand for the functor of the values' own type, of float for half types --- */
+/* --- tags, such as gk_op_sum(), stand for the functor of the values' own type, of float for half types --- */
 
 template <class A, class B> __device__ void differ(const A &x, const B &y, unsigned *differences) {
   const A expected = hook_convert<A, B>::from(y);

@@ -24,7 +24,7 @@ static char *find(void *context, const char *name, size_t length, int quoted, in
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const struct includes includes = {find, NULL};
-  /* Of the exact size, so that a sanitizer sees a look at the byte behind. */
+  /* Of the exact size, so that a sanitizer sees a read of the byte after it. */
   char *text = (char *)malloc(size ? size : 1), message[200], *result;
   size_t length = 0;
   int changed = 0, line = 0;

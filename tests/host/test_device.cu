@@ -363,7 +363,7 @@ TEST(timer_life) {
     EXPECT_OK(gk_timer_ready(&timer, &ready));
     EXPECT_EQ(ready, 1);
   }
-  EXPECT_OK(gk_timer_start(&timer, 0)); /* started anew before anybody asked */
+  EXPECT_OK(gk_timer_start(&timer, 0)); /* restarted before it is read */
   sleep_ms(10);
   EXPECT_OK(gk_timer_start(&timer, 0));
   EXPECT_OK(gk_timer_stop(&timer));

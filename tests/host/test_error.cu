@@ -308,7 +308,7 @@ TEST(check_status_with_a_text_function) {
   remembering r;
   evaluations = 0;
   GK_CHECK_STATUS(0, some_text);
-  EXPECT_EQ(evaluations + r.calls, 0); /* the text of a success is nobody's concern */
+  EXPECT_EQ(evaluations + r.calls, 0); /* the text of a success is not asked for */
   GK_CHECK_STATUS(evaluations++ ? 0 : SOME_NOT, some_text);
   EXPECT_EQ(evaluations, 2); /* the expression and its text, once each */
   EXPECT_EQ(r.calls, 1);
@@ -702,7 +702,7 @@ TEST(errors_that_lose_the_context_are_told_from_others) {
   }
 }
 
-/* The launch itself goes well; who comes later is not to blame. */
+/* The launch itself succeeds; the later call that finds the error did not cause it. */
 TEST(provoke_sticky_errors_are_said_to_be_older) {
   if (in_child("provoke_sticky_errors_are_said_to_be_older")) {
     EXPECT_OK(gk_launch(fault_here, 1, 1, 0, 0, nowhere()));
@@ -734,7 +734,7 @@ TEST(provoke_sticky_errors_are_said_to_be_older) {
   EXPECT_PASSED(run_child("provoke_sticky_errors_are_said_to_be_older", "GPUKIT_DEBUG=0"));
 }
 
-/* GK_CHECK_LAUNCH behind a launch that is not ours. */
+/* GK_CHECK_LAUNCH after a launch by the CUDA runtime. */
 TEST(provoke_debug_mode_waits_at_check_launch) {
   if (in_child("provoke_debug_mode_waits_at_check_launch")) {
     remembering r;

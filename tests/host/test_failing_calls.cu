@@ -246,7 +246,7 @@ TEST(provoke_debug_mode_refuses_host_arrays) {
     EXPECT_OK(gk_reduce_sum(d, pinned, 64));
     EXPECT_OK(cudaDeviceSynchronize());
     EXPECT_EQ(*pinned, 64.0f);
-    /* Of no elements the address is nobody's: it may be where an allocation ends. */
+    /* The address of an empty array need not belong to an allocation: it may be the end of one. */
     EXPECT_OK(gk_reduce_sum(h.data(), pinned, 0));
     EXPECT_OK(gk_scan_inclusive(h.data(), h.data(), 0, gk_op_sum()));
     EXPECT_OK(cudaDeviceSynchronize());

@@ -198,5 +198,5 @@ TEST(allclose_of_integers_is_exact) {
                         "-9223372036854775808 against 9223372036854775807"));
   const double x = 1, y = 1 + 0x1p-52;
   EXPECT(!gk_allclose(&x, &y, 1, 0, 0));
-  EXPECT_HAS(gk_error_detail(), "1 against 1.0000000000000002"); /* so many digits that they differ */
+  EXPECT_HAS(gk_error_detail(), "1 against 1.0000000000000002"); /* enough digits for them to differ */
 }

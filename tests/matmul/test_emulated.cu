@@ -115,7 +115,7 @@ TEST(special_values_as_in_strict_products) {
     }
 }
 
-/* A graph knows nothing of the data: each replay decides anew, on the device. */
+/* A graph does not depend on the data: each replay decides again, on the device. */
 TEST(a_graph_meets_special_values) {
   if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
   for (bool with_scratch : {true, false}) {
@@ -219,7 +219,7 @@ TEST(a_batch_in_parts) {
   }
 }
 
-/* The strict kernel behind an emulated product is refused with it. */
+/* The strict kernel that may follow an emulated product is refused with it. */
 TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
   const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
   if (plans.empty()) SKIP("this GPU has no tensor cores for the type");

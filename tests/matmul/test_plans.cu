@@ -49,7 +49,7 @@ cudaError_t capture_product(numbers *draw, T *memory, gk_precision precision, gk
   opts.stride_a = opts.lda * (opts.trans_a ? k : m), opts.stride_b = opts.ldb * (opts.trans_b ? n : k);
   opts.stride_c = opts.ldc * m;
   opts.precision = precision, opts.plan = plan, opts.scratch = scratch;
-  /* Nothing is read or written: C begins behind A and B. */
+  /* Nothing is read or written: C begins after A and B. */
   T *const a = memory + (unit == 1 ? draw->below(4) : 0), *const b = a + opts.stride_a * opts.batch,
            *const c = b + opts.stride_b * opts.batch;
   char text[100];

@@ -74,7 +74,7 @@ TEST(partials_fit_a_scratch_of_one_size) {
   }
 }
 
-/* k past 2^30 is cut into so many partitions that the tiles may have to be made some at a time. */
+/* k past 2^30 has so many partitions that the tiles may have to be computed some at a time. */
 template <class T> static void plan_very_long_k() {
   T *const a = reinterpret_cast<T *>(256), *const c = reinterpret_cast<T *>(512);
   for (size_t edge : {size_t(4), size_t(100), size_t(5000)})
@@ -152,7 +152,7 @@ template <class T, class O, class Func> struct product_by_order {
     EXPECT_SAME(c.get(), expected, "%u partitions, plan %d, %s scratch, max_blocks %zu, %s", order.partitions,
                 static_cast<int>(plan), scratch ? "a" : "no", max_blocks, p.text().c_str());
   }
-  /* With a scratch of a caller's that has room for so many products, and slots that other calls have used. */
+  /* With a caller's scratch that has room for this many products, and slots that other calls have used. */
   void check_scratch(gk_plan plan, size_t products, size_t max_blocks = 0) {
     const size_t bytes = products * partial_bytes();
     if (bytes == 0) return;

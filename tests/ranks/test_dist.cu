@@ -357,7 +357,7 @@ TEST(waiting_for_what_is_done) {
   });
 }
 
-/* One never calls; the others, which are two where there are so many devices, abort, and their streams are free. */
+/* One rank never calls; the others (two, where there are three devices) abort, and their streams are free. */
 TEST(a_rank_that_never_calls) {
   impatient();
   const std::vector<ncclComm_t> comms = new_comms(device_count() < 3 ? 2 : 3);

@@ -133,7 +133,7 @@ bool expect_same(const char *file, int line, const std::vector<V> &actual, const
 
 /* --- device memory --------------------------------------------------------------------------------------------------*/
 
-/* n elements that begin `shift` elements behind a multiple of 256 bytes. Those made without data are outputs: every byte
+/* n elements that begin `shift` elements past a multiple of 256 bytes. Those made without data are outputs: every byte
  * is 0xa5, and so are 256 bytes on either side, which must still be so at the end. Those made from data end where the
  * allocation ends, so that a sanitizer sees every access past it. */
 template <class T> struct device_array {

@@ -121,7 +121,7 @@ inline unsigned long long fail_once(const fault_subject &s, unsigned k, const ch
       EXPECT_OK(cudaDeviceReset());
       w.lost = true;
     } else if (struck) {
-      /* Only a release that failed may have left behind what it was to release; these fail with no other errors. */
+      /* Only a release that failed may leave what it was to release; these fail with no other errors. */
       const bool release = releases && (code == cudaErrorUnknown || code == cudaErrorInvalidResourceHandle);
       const size_t allowed = before + (release ? 1 : 0);
       demand(held_now() <= allowed, std::to_string(held_now() - before) + " things are held that were not before");

@@ -1,5 +1,5 @@
 /* The exclusive scan of Blelloch, for any n: each block scans its elements in shared memory, the totals of the blocks
- * are scanned the same way, and added to the elements behind them. Compared with a loop on the host.
+ * are scanned the same way, and added to the elements after them. Compared with a loop on the host.
  * scan_blelloch_plain.cu is the same program without gpukit. */
 #define GPUKIT_IMPLEMENTATION
 #include <cstdio>

@@ -1,5 +1,5 @@
 /* The exclusive scan of Blelloch, for any n: each block scans its elements in shared memory by sweeps up and down a
- * tree, the totals of the blocks are scanned the same way, and added to the elements behind them. Compared with a loop
+ * tree, the totals of the blocks are scanned the same way, and added to the elements after them. Compared with a loop
  * on the host. Plain CUDA; scan_blelloch.cu is the same program with gpukit. */
 #include <cstdio>
 #include <cstdlib>
