@@ -5,11 +5,11 @@
  * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of source;
  * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are
  * launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have these or extern
- * __shared__ go through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu`
+ * __shared__ go through cuda_to_cpp first, a small program whose source is next to this file; `make cpu FILE=hw.cu`
  * does it all.
  *
- * Host and device code are one compilation here, so __CUDACC__ and __CUDA_ARCH__ stay undefined, but in sources that
- * cuda_to_cpp has translated and that do not mention CUDA_ON_CPU: __CUDACC__ is defined there. __CUDA_ARCH__ is that of
+ * Host and device code are one compilation here, so __CUDACC__ and __CUDA_ARCH__ stay undefined except in sources that
+ * cuda_to_cpp has translated and that do not mention CUDA_ON_CPU. There __CUDACC__ is defined. __CUDA_ARCH__ is that of
  * GPUKIT_CPU_DEVICE at build time (900) in functions for the device alone, and undefined in those for host and device,
  * whose host part runs in kernels, too. Outside of functions it has that value in a directive with a number, as in
  * `#if __CUDA_ARCH__ < 600`, and is undefined in others. A kernel whose body an #if has emptied is a warning.
@@ -55,17 +55,18 @@
  *   two branches, lanes outside a mask, a shuffle from an absent lane) ends the launch with a message that names
  *   kernel, block, threads, what they wait for and the lines. As after any fault on a GPU, every later call then
  *   returns cudaErrorLaunchFailure until cudaDeviceReset. CUDA would let threads that have returned count as arrived;
- *   here that is an error, since it mostly is one, unless GPUKIT_CPU_EXITED=arrived. At the barrier of the grid it
- *   always is one.
- *   A fetch from a texture or surface object that is gone or whose memory is, outside a surface, or as a type that the
- *   object does not give, ends the launch in the same way.
- *   A failed assert ends the launch, too; later calls return cudaErrorAssert. Elsewhere than on Linux it is a crash.
+ *   here that is an error, since it usually is a mistake, unless GPUKIT_CPU_EXITED=arrived. At the barrier of the grid
+ *   it always is one.
+ *   A fetch from a texture or surface object that was destroyed or whose memory was freed, outside a surface, or as a
+ *   type that the object does not give, ends the launch in the same way.
+ *   A failed assert ends the launch, too; later calls return cudaErrorAssert. Except on Linux it is a crash.
  *   A crash in a kernel (a wild access, a full stack, abort) names kernel, block, thread and, where it is known, the
  *   memory; then the process ends as it would have. Under ASan and UBSan the same comes with their reports, of accesses
  *   outside global memory, freed memory, static and dynamic shared memory too.
- *   A race names kernel, variable, both threads and both lines, and a read of what nothing has written its own; a
- *   program with either ends with status 66.
- *   A launch in which no thread returns or gets past a barrier for ten seconds goes on, but it is said where it stands.
+ *   A race names kernel, variable, both threads and both lines, and a read of uninitialised memory its thread and line;
+ *   a program with either ends with status 66.
+ *   A launch in which no thread returns or gets past a barrier for ten seconds goes on, but a message says where it
+ *   hangs.
  *   Fresh device memory, and the shared memory of each block, hold 0x7fff in every 16 bits: NaN as half, bfloat16,
  *   float or double, and a large integer.
  *
@@ -75,39 +76,39 @@
  *                        fences too.
  *   GPUKIT_CPU_THREADS   worker threads, by default one for each core, up to 16
  *   GPUKIT_CPU_EXITED    arrived: see above
- *   GPUKIT_CPU_DEVICE    sm_75, sm_80, sm_86, sm_89, sm_90 (default), sm_100 or sm_120: which GPU is pretended
+ *   GPUKIT_CPU_DEVICE    sm_75, sm_80, sm_86, sm_89, sm_90 (default), sm_100 or sm_120: which GPU is simulated
  *   GPUKIT_CPU_DEVICES   how many of it, 1 (default) to 8
  *   GPUKIT_CPU_FAIL      alloc:3, copy:1+, launch:2:cudaErrorUnknown, kernel:2:cudaErrorIllegalAddress, cudaFree:1, ...
  *                        with commas between them: which calls fail, and how (cuda_cpu/host/injected_failures.h)
  *   GPUKIT_CPU_LEAKS     1: what is still held at the end of the program is listed
- *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices
- *                        without peer access, nobody what is freed: what on a GPU would be a crash is one here, and
- *                        named. Costs two system calls for each allocation and call.
- *   GPUKIT_CPU_WATCHDOG  after how many seconds without progress it is said where a launch stands: 10, 0 for never
+ *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels cannot touch that of other
+ *                        devices without peer access, and neither can touch freed memory: what would be a crash on a
+ *                        GPU is one here, and named. Costs two system calls for each allocation and call.
+ *   GPUKIT_CPU_WATCHDOG  after how many seconds without progress a message says where a launch hangs: 10; 0: never
  *   GPUKIT_CPU_STATS     1: in a build with STATS=1, what a profiler counts, for each kernel; lines: for each line, too
  *
  * How it differs from a GPU
  *   - A launch, copy or host function has completed when its call returns; cudaStreamQuery is never cudaErrorNotReady.
  *     A failed kernel is reported by the next call, as on a GPU. Event times are those of the CPU.
  *   - A thread that waits for another one has to poll with an atomic, a fence, __ldcv or __nanosleep in its loop:
- *     a loop over a volatile variable alone is never left, since only these let others run (but see the watchdog).
- *   - A block that waits for a block which comes later in the block order may wait for ever: blocks start in order, and
+ *     a loop over a volatile variable alone never ends, since only these let other threads run (but see the watchdog).
+ *   - A block that waits for a block which comes later in the block order may wait forever: blocks start in order, and
  *     as many run at once as there are workers. All blocks of a cooperative launch run at once.
  *   - __activemask() is the thread alone, and with it cooperative_groups::coalesced_threads().
- *   - Device memory is the host's: what lies outside an allocation is found by ASan alone, what the host does to it, or
- *     a kernel of another device without peer access, by GPUKIT_CPU_PROTECT alone. A crash ends the process. printf is
- *     the host's. Kernels run on worker threads, and see none of the caller's thread_local variables.
- *   - ASan misses an access in front of the first, or with some compilers behind the last, of a file's __shared__
- *     variables, one that skips 128 bytes, and one from a variable to another in the same declaration; UBSan finds
- *     indices of declared arrays anyway.
+ *   - Device memory is host memory: only ASan finds accesses outside of an allocation, and only GPUKIT_CPU_PROTECT
+ *     those by the host, or by a kernel of another device without peer access. A crash ends the process. printf is the
+ *     host's. Kernels run on worker threads, and see none of the caller's thread_local variables.
+ *   - ASan misses an access before the first, or with some compilers after the last, of a file's __shared__ variables,
+ *     one that skips 128 bytes, and one from a variable to another in the same declaration; UBSan finds indices of
+ *     declared arrays anyway.
  *   - Floating point is the host's: fast intrinsics are the plain functions, and functions like expf are libm's. Give
  *     -ffp-contract=off where the compiler could contract.
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
- * What it has not got: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels (an
- * error), mipmaps, cube maps, texture gathers and resource views, inline PTX other than reads of special registers;
+ * What it does not support: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels
+ * (an error), mipmaps, cube maps, texture gathers and resource views, inline PTX other than reads of special registers;
  * extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for
- * programs that include it in vain); {braced} arguments of a launch whose kernel only its arguments tell. Of the
+ * programs that include it without need); {braced} arguments of a launch whose kernel only its arguments tell. Of the
  * libraries it has cuBLAS by OpenBLAS, Thrust by the CUDA Toolkit's headers, cuRAND's Philox generators in kernels, and
  * what gpukit calls of NCCL; the other headers are an #error each. A call that it does not support returns
  * cudaErrorNotSupported and says its name on stderr, or is not declared.

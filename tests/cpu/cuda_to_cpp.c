@@ -117,7 +117,7 @@ static void step_to(struct lexer *l, size_t end) {
   while (l->at < end) step(l);
 }
 
-/* The length of a backslash and the end of line behind it, or 0. */
+/* The length of a backslash and the end of line after it, or 0. */
 static size_t continuation(const struct lexer *l) {
   if (at_end(l) || peek(l, 0) != '\\') return 0;
   if (peek(l, 1) == '\n') return 2;
@@ -177,7 +177,7 @@ static void skip_quoted(struct lexer *l) {
   }
 }
 
-/* From the quote behind R; 0: this is no raw string. */
+/* From the quote after R; 0: this is not a raw string. */
 static int skip_raw(struct lexer *l) {
   const char *text = l->t->text;
   size_t open = l->at + 1, delimiter = 0, end;

@@ -1,4 +1,4 @@
-/* make_float4 and its kin. */
+/* make_float4, make_int2 ... */
 #pragma once
 #pragma GCC system_header
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs programs that use CUDA's libraries by make cpu: the parts that the stand-in has, with the same results, or one
-# line that names the package that is missing; and one line for what it has not got.
+# line that names the package that is missing; and one line for what it does not have.
 set -u
 temp=$(mktemp -d) || exit 1
 trap 'rm -rf "$temp"' EXIT

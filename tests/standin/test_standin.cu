@@ -818,7 +818,7 @@ struct bit_functions {
   }
 };
 
-/* NaNs are all alike: payload and sign are nobody's business. */
+/* NaNs are equal, whatever their payload and sign. */
 __device__ inline u64 bits(float f) { return f != f ? 0x7fffffff : static_cast<unsigned>(__float_as_int(f)); }
 __device__ inline u64 bits(double f) { return f != f ? 0x7fffffffffffffff : static_cast<u64>(__double_as_longlong(f)); }
 /* Any float, or (mostly) one near 1, where sums and products do not leave the range. */
@@ -1692,7 +1692,7 @@ TEST(limits_are_those_of_sm_90) {
 
 /* --- is what was recorded true? An independent reference for conversions and roundings --- */
 
-/* f to a format with so many bits of significand (the leading one included) and such a least exponent, by exact
+/* f to a format with this many bits of significand (the leading one included) and this least exponent, by exact
  * arithmetic in double and the rounding of nearbyint. */
 static unsigned slow_narrow(float f, int significand, int least_exponent) {
   const unsigned sign = signbit(f) ? 0x8000 : 0, infinity = significand == 11 ? 0x7c00 : 0x7f80;

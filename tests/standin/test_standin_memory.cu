@@ -1,4 +1,4 @@
-/* What the stand-in says of wrong accesses, of memory that nobody has written, and of what is still held at the end. */
+/* What the stand-in says of wrong accesses, of uninitialised memory, and of what is still held at the end. */
 #include "test.h"
 
 #include <cuda_runtime.h>
@@ -198,7 +198,7 @@ TEST(shared_variables_keep_size_and_alignment) {
   EXPECT_EQ(a.sharedSizeBytes, size_t{3 + 3 + 40});
 }
 
-/* --- what nobody has written --- */
+/* --- uninitialised memory --- */
 
 __global__ void count_poison(const unsigned *p, unsigned words, unsigned *count) {
   __shared__ unsigned fixed[70];

@@ -155,7 +155,7 @@ inline texture_axis texture_place(const texture *t, int dimension, float coordin
 
 /* --- fetches --- */
 
-/* At so many coordinates; what has fewer than three may have layers. */
+/* At this many coordinates; textures of fewer than three dimensions may have layers. */
 template <int Dimensions> void texture_sample(const texture *t, const float *at, long long layer, texel *out) {
   const size_t sizes[3] = {t->width, t->height, t->depth};
   texture_axis axes[3] = {};

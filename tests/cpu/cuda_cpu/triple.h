@@ -2,8 +2,8 @@
  * and dynamic shared memory that was declared extern __shared__. It also includes what nvcc includes by itself.
  *
  * A name before <<< may be that of several kernels, of which the arguments pick one, and a launch may leave arguments
- * to their defaults. So a launch carries two lambdas made from that name: one hands it to whoever asks for a kernel of
- * a certain type, the other calls it as the source would. Where the name is one kernel with as many parameters as there
+ * to their defaults. So a launch carries two lambdas made from that name: one passes it where a kernel of a certain
+ * type is wanted, the other calls it as the source would. Where the name is one kernel with as many parameters as there
  * are arguments, they are converted to these, as for any call of a function. Where it is not, the kernel is looked for
  * whose parameters are the arguments' own types; if there is none, each thread calls the name with copies of the
  * arguments and has the compiler choose. */

@@ -39,7 +39,7 @@ static void host_array() {
 }
 static void stale_error() {
   float *const x = on_device(32);
-  cudaMemcpy(x, NULL, 4, cudaMemcpyHostToDevice); /* nobody looks at what it returns */
+  cudaMemcpy(x, NULL, 4, cudaMemcpyHostToDevice); /* its status is not checked */
   twice<<<1, 32>>>(x);
   GK_CHECK_LAUNCH();
 }

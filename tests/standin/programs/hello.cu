@@ -1,4 +1,4 @@
-// Every thread says who it is.
+// Every thread prints its coordinates.
 #include <stdio.h>
 
 __device__ int said[2 * 2 * 2 * 3];

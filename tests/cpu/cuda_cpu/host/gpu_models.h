@@ -110,7 +110,7 @@ inline const attribute attributes[] = {
 };
 /* clang-format on */
 
-/* 0: what neither the profile nor the table names, the device has not got. */
+/* 0 if neither the profile nor the table names it: the device does not have it. */
 CUDA_CPU_RARE int attribute_value(cudaDeviceAttr attr) {
   const profile &p = gpu();
   switch (attr) {

@@ -16,14 +16,15 @@ inline cudaError_t check_wait(CUstream_st *s) {
   return check_stream(s);
 }
 
-/* A stream or event that waits in vain is never ready, and who waits for it would wait for ever. */
+/* A stream or event that waits for a collective that cannot complete is never ready, and waiting for it would never
+ * end. */
 inline cudaError_t ready(const void *hung) { return hung ? cudaErrorNotReady : cudaSuccess; }
 inline void refuse_to_hang(const void *hung, const char *call) {
   if (!hung) return;
   fprintf(stderr, "CUDA stand-in: %s would wait for ever: not all ranks have called a collective before it\n", call);
   abort();
 }
-/* What waited for this waits no more; what was put behind it has not been done, and never is. */
+/* What waited for this stops waiting; the work that was enqueued after it has not run, and never will. */
 inline void release_hung(const void *what) {
   locked lock;
   for (device_state &d : ctx.devices)

@@ -46,7 +46,8 @@ CUDA_CPU_RARE texture *texture_create() {
   return made;
 }
 
-/* Memory is freed: what reads it can no more. An array whose memory goes without it is lost in a reset of the device. */
+/* Memory is freed: objects that read it become invalid. An array whose memory is freed before it was lost in a reset of
+ * the device. */
 CUDA_CPU_ENTRY void texture_memory_goes(const void *p, size_t size) {
   texture_table &t = the_textures;
   auto goes = [=](const char *data) {

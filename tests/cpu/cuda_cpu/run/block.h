@@ -234,7 +234,7 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void in_kernel(const char *call) {
   abort();
 }
 
-/* --- who runs next --- */
+/* --- which thread runs next --- */
 
 CUDA_CPU_QUIET uint32_t random_below(worker *w, uint32_t n) {
   w->random = w->random * 6364136223846793005u + 1442695040888963407u;
@@ -245,7 +245,7 @@ CUDA_CPU_QUIET void make_ready(worker *w, int thread) {
   w->ready[(w->ready_head + w->ready_count++) % 1024] = static_cast<unsigned short>(thread);
 }
 
-/* A ready thread's number, -1: start a new one, -2: nobody can run. */
+/* A ready thread's number, -1: start a new one, -2: none can run. */
 CUDA_CPU_QUIET int choose(worker *w, bool spinning) {
   unsigned fresh = static_cast<unsigned>(w->count - w->started);
   if (w->settings.schedule == schedule_random) {
@@ -511,7 +511,7 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY uint64_t collective(int op, int wide, unsigned 
   return s.result;
 }
 
-/* --- nobody can run --- */
+/* --- no thread can run --- */
 
 /* Groups the block's threads by what they wait for: one line a group. */
 CUDA_CPU_COLD void report_stuck(worker *w) {

@@ -1,8 +1,8 @@
 /* What a crash in a kernel says: kernel, block, thread and what lies at the address, before the process ends as it
  * would have ended anyway. Under ASan and UBSan these lines come before their reports.
  *
- * ASan puts no red zones around thread-local variables, which `__shared__` ones are here. So under ASan fences lie
- * between them; these and the padding behind a variable are poisoned once for each worker. */
+ * ASan puts no red zones around thread-local variables, which `__shared__` ones are here. So under ASan there are
+ * fences between them; these and the padding after a variable are poisoned once for each worker. */
 #pragma once
 #pragma GCC system_header
 
@@ -18,7 +18,7 @@ void *__asan_get_report_address(void);
 void __sanitizer_set_death_callback(void (*callback)(void));
 }
 #ifdef __ELF__
-/* GNU ld puts this section behind all other thread-local variables. What lies behind it is the C library's. */
+/* GNU ld puts this section after all other thread-local variables. What follows it is the C library's. */
 asm(R"(
   .pushsection .tcommon,"awTG",@nobits,cuda_cpu_fence_end,comdat
   .weak cuda_cpu_fence_end
@@ -143,8 +143,8 @@ CUDA_CPU_RARE void watch_signals() {
 }
 CUDA_CPU_RARE void watch_signals_of_worker() { watch_signals(); }
 
-/* up: what lies between shared variables is not to be touched; or, as the worker ends, it is anybody's again, since
- * another thread may have its variables there. */
+/* up: poisons what is between shared variables; otherwise, as the worker ends, allows it again, since another thread
+ * may have its variables there. */
 inline void fence_shared(const worker *w, bool up) {
   const symbol_table *s = symbols();
   const auto set = up ? __asan_poison_memory_region : __asan_unpoison_memory_region;

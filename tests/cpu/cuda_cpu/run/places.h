@@ -60,8 +60,8 @@ CUDA_CPU_QUIET void note_calls(call_places *places) {
       places);
 }
 
-/* The kernel's own line among these calls, if it is not the one that has been named: functions of a library have lines
- * that say little to those who call them. */
+/* The kernel's own line among these calls, if it is not the one that has been named: the lines of a library's functions
+ * say little to its callers. */
 CUDA_CPU_UNTRACED CUDA_CPU_RARE void add_kernel_line(text *what, const launch *job, const call_places &places,
                                                      const char *file, int line) {
   const symbol_table *t = symbols();

@@ -1,10 +1,10 @@
 /* The race checker. Compiled with -fsanitize=thread, and linked without it, each load and store of kernel code calls one
- * of the __tsan_ functions at the end of this file: who touches which word is then known, and a shadow of memory says
- * who did so before.
+ * of the __tsan_ functions at the end of this file: so the accessing thread and the word are known, and a shadow of
+ * memory has the earlier accesses.
  *
  * Two accesses of a word by two threads of a launch, one of them a write and not both atomic, are a race unless one
  * happens before the other. What orders them, and nothing else:
- *   - __syncthreads and its kin in a block, __syncwarp among the lanes that meet there (shuffles and votes order nothing);
+ *   - __syncthreads and its variants in a block, __syncwarp among its lanes (shuffles and votes order nothing);
  *   - a signal: write, fence, atomic (or volatile) write of a flag; and atomic (or volatile) read of the flag, fence,
  *     read. An atomic update passes on what earlier ones of the same word have signalled. A fence by each writer before
  *     a barrier serves as well as one by the signalling thread after it.
@@ -41,7 +41,7 @@ namespace cuda_cpu {
 
 /* --- what is known about a word --- */
 
-/* An access in 64 bits: who and when. Zero is none, since time starts at 1. */
+/* An access in 64 bits: its thread and time. Zero is none, since time starts at 1. */
 typedef uint64_t access_mark;
 const int mark_thread_shift = 26, mark_block_shift = 36;
 const access_mark mark_time = (access_mark{1} << 24) - 1, mark_atomic = access_mark{1} << 24,
@@ -73,8 +73,8 @@ struct shadow_page {
 
 /* --- what is known about threads --- */
 
-/* From (block, thread), or all of a block, to the time up to which its accesses are known. Shared between those who
- * know the same, and copied by the first who learns more. */
+/* From (block, thread), or all of a block, to the time up to which its accesses are known. Shared by threads that know
+ * the same, and copied by the first one that learns more. */
 struct clock_map {
   unsigned references, count, capacity;
   struct {
@@ -257,7 +257,7 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void trace_register(const void *start, size_t b
   }
 }
 
-/* They have been given back: what comes to lie there next, a stack perhaps, is nobody's to look at. */
+/* The memory has been given back: what is there next, a stack perhaps, is not to be traced. */
 CUDA_CPU_QUIET void trace_forget(const void *start, size_t bytes) {
   if (!trace.pages || !bytes) return;
   const uintptr_t low = reinterpret_cast<uintptr_t>(start), high = low + bytes;
@@ -1072,8 +1072,8 @@ CUDA_CPU_HOOK void __tsan_write_range(void *p, size_t bytes) {
                          CUDA_CPU_PC);
 }
 
-/* Calls of memcpy and its kin: clang from 15 on calls __tsan_memcpy for them; else they are seen if the program is linked
- * with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
+/* Calls of memcpy, memmove and memset: clang from 15 on calls __tsan_memcpy for them; else they are seen if the program
+ * is linked with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
 #ifdef __APPLE__ /* whose linker has no --wrap */
 #define CUDA_CPU_REAL(name) name
 #else

@@ -14,7 +14,7 @@
 
 namespace cuda_cpu {
 
-/* A NaN in every floating-point type, and a number that nobody expects in every other. */
+/* A NaN in every floating-point type, and an unlikely number in every other. */
 const uint64_t poison_pattern = 0x7fff7fff7fff7fff;
 
 CUDA_CPU_QUIET void poison(void *p, size_t bytes) {
@@ -57,7 +57,7 @@ CUDA_CPU_QUIET void shared_begin(worker *w, const launch *job) {
       fprintf(stderr, "CUDA stand-in: no memory for shared memory\n");
       abort();
     }
-    w->shared = static_cast<char *>(p) + 4096; /* what lies before it belongs to nobody */
+    w->shared = static_cast<char *>(p) + 4096; /* the memory before it is not used */
     for (int i = 0; i < t->shared_count; i++) poison(shared_address(t->shared[i]), t->shared[i].size);
     fence_shared(w, true);
   }
