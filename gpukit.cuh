@@ -39,7 +39,7 @@
  *   11. HOST ARRAYS           the same calls on host memory
  *   12. RANKS                 the same calls over several GPUs by NCCL, if GPUKIT_NCCL is defined
  *
- *   Nothing below that is needed to use gpukit:
+ *   The rest is not needed to use gpukit:
  *
  *   13. PTX, 14. CHECKS AND LAUNCHES, 15. BUILDING BLOCKS, 16. BETWEEN BLOCKS, 17. REDUCE, 18. SCAN, 19. MATMUL,
  *   20. COPIES OF HOST ARRAYS, 21. PAST ONE GPU, 22. IMPLEMENTATION, 23. HISTORY, 24. LICENCE
@@ -861,9 +861,9 @@ bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double at
 #define GK__D __device__ inline
 GK__NAMESPACE(KERNELS) {
 
-/* Launches kernel on the stream. Each argument is converted to the type of the kernel's own parameter. An empty grid is
- * a success that launches nothing. More than 48 KiB of dynamic shared memory needs no extra call. The error is that of
- * this launch: an error left behind by earlier work is neither reported nor cleared. */
+/* Launches kernel on the stream. Each argument is converted to the type of the kernel's own parameter. With an empty
+ * grid it launches nothing and succeeds. More than 48 KiB of dynamic shared memory needs no extra call. The error is
+ * that of this launch: an error left behind by earlier work is neither reported nor cleared. */
 template <class... Params, class... Args>
 GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                                     cudaStream_t stream, Args &&...args);
@@ -1273,7 +1273,7 @@ GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &ite
                                             Count &&kept_count, size_t n, cudaStream_t stream = 0,
                                             const gk_scratch *scratch = NULL);
 
-/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+/* --- Data: copy, fill, random numbers, print ---------------------------------------------------------------------*/
 
 /* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. */
 template <class Input, class Output>
@@ -2754,7 +2754,7 @@ template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from_lane, 
   return gk__shuffle<false>(value, from_lane, lane_count);
 }
 
-/* A tree: before each step lane i has combined the lanes i ... i + distance - 1, and then takes in the value of lane
+/* A tree: before each step lane i has combined the lanes i ... i + distance - 1; the step appends the value of lane
  * i + distance. If lane_count is a power of two, lanes for which there is no such lane combine their own value with
  * itself. That takes no test, and the result does not reach lane 0. */
 template <class Acc, class Operator>
@@ -3264,8 +3264,8 @@ GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *sl
  *   accumulator  A thread has A = min(W, 4) of them. Accumulator a folds the elements a, a + A ... of the thread's
  *                vectors from left to right, vector by vector and tile by tile, beginning with the identity.
  *   thread       The accumulators are folded from left to right.
- *   block        The threads of a warp are reduced by the tree of gk_warp_reduce (lane i takes in the value of lane
- *                i + 1, then i + 2, i + 4, i + 8, i + 16), and the 8 warps' values by the same tree: the partial.
+ *   block        The threads of a warp are reduced by the tree of gk_warp_reduce (lane i appends that of lane i + 1,
+ *                then i + 2, i + 4, i + 8, i + 16), and the 8 warps' values by the same tree: the partial.
  *   partials     Thread t of the last block folds the partials t, t + 256 ... from left to right, beginning with the
  *                identity; then come the same two trees.
  *
@@ -3929,11 +3929,11 @@ struct gk__matrix_plan {
   bool aligned; /* every row begins at a multiple of 16 bytes */
   unsigned block_threads;
   unsigned group_bits; /* a group has 1 << group_bits threads; or, if that is more than the block has, all of it */
-  /* Rows: columns from thread to thread, from load to load, and to a thread's next loads; rows from load to load. */
+  /* Rows: columns between threads, between loads, and to a thread's next loads; rows between loads. */
   unsigned thread_cols, load_cols, pass_cols, load_rows;
   unsigned folds;       /* columns: rows that are read next to each other, a power of two */
   unsigned fold_factor; /* i * fold_factor >> 16 is i / col_count for each element i of these rows; 0 if folds is 1 */
-  size_t stripes;       /* columns: stripes */
+  size_t stripes;       /* columns: in the matrix */
   unsigned partitions;  /* of each row, or column */
   unsigned blocks;
   size_t capacity; /* 16-byte words that the scratch has for slots */
@@ -3963,7 +3963,7 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
   plan.partitions = gk__least_of(GK__MATRIX_THREADS / most / plan.row_count, gk_ceil_div(full_threads, most),
                                  GK__MATRIX_BYTES / slot_bytes / plan.row_count);
   const size_t blocks_per_sm = gk_ceil_div(plan.row_count * plan.partitions, static_cast<size_t>(GK__MATRIX_SMS));
-  /* Blocks of less than 128 threads cost more than a second round of blocks. */
+  /* Blocks of less than 128 threads cost more than a second wave. */
   const size_t share = blocks_per_sm < 8 ? GK__MATRIX_SM_THREADS / blocks_per_sm : 128;
   const unsigned row_threads = gk__least_of(share, full_threads, most) / 32 * 32;
   plan.thread_cols = vector_width;
@@ -4111,7 +4111,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
     for (unsigned k = 0; k < (plan.load_rows ? GK__MATRIX_LOADS : 1); k++) {
       const size_t row_idx = first_row + k * plan.load_rows;
       Acc value = gk__reduce_lanes(accumulator[k][0], 1u << (by_block ? 5 : plan.group_bits), operation);
-      if (k == 0 && by_block) { /* it has no second row */
+      if (k == 0 && by_block) { /* then k is always 0 */
         if (gk_lane() == 0) warp_value[gk_warp()] = value;
         if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
         __syncthreads();
@@ -4204,7 +4204,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
                    partition * groups + (threadIdx.x >> plan.group_bits), plan.partitions * groups, operation);
   if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
 
-  /* The groups of a warp by shuffles, then the warps, or larger groups, then the rows that are read side by side. */
+  /* Combines the groups of a warp by shuffles, then the warps, or larger groups, then the rows of a fold. */
   const unsigned lane_bits = plan.group_bits < 5 ? 5 : plan.group_bits;
   GK__UNROLL
   for (unsigned j = 0; j < vector_width; j++) {
@@ -5141,7 +5141,7 @@ cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Outpu
   return gk__select("gk_select_flagged", input, output, kept_count, n, keep, stream, scratch);
 }
 
-/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+/* --- Data: copy, fill, random numbers, print ---------------------------------------------------------------------*/
 
 enum { GK__COPY_THREADS = 256 };
 template <class Input, class Out>
@@ -5212,7 +5212,7 @@ GK__HD double gk__natural_log(double x) {
   const double mantissa_log = 2 * quotient * gk__polynomial(odd_reciprocals, quotient * quotient);
   return gk__fma(static_cast<double>(exponent), 0.6931471805599453094, mantissa_log);
 }
-/* The normal number of a probability from 2^-54 to 1/2, negated. */
+/* The quantile of the standard normal distribution at a probability from 2^-54 to 1/2, negated (AS 241). */
 GK__HD double gk__normal_quantile(double probability) {
   const double center[2][8] = {
       {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
@@ -11350,7 +11350,7 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
  *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
  *            One all-gather, as above.
  *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
- *            operations per second x element size < 2 m x bandwidth, so the number of rows counts, and n and k do not.
+ *            operations per second x element size < 2 m x bandwidth, so the number of rows matters, and n and k do not.
  *            With fewer rows the call takes as long as the transfer of B. That of the first part is never hidden.
  *
  * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
@@ -11801,7 +11801,7 @@ struct gk__dist_b {
   char *buffer = NULL;                     /* two stages of k rows of part_columns elements */
   cudaStream_t comm_stream, second_stream; /* the second is the call's own unless products alternate */
   cudaStream_t owned[2];                   /* created for the call */
-  cudaEvent_t events[3];                   /* of each stage that the product has read it; and one for wait_for */
+  cudaEvent_t events[3];                   /* 0 and 1: the product has read this stage; 2: for wait_for */
   int owned_count = 0, event_count = 0;
   bool equal_rows = true; /* all ranks have the same number */
 
@@ -12077,7 +12077,7 @@ GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
 
 GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
 
-/* Debug mode: the environment has GPUKIT_DEBUG, with another value than 0. */
+/* Debug mode: the environment has GPUKIT_DEBUG with a value other than 0. */
 static bool gk__debug(void) {
   static const bool enabled = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
   return enabled;
@@ -12706,7 +12706,7 @@ static double gk__median(double *values, int value_count) {
   return value_count % 2 ? values[value_count / 2] : (values[value_count / 2 - 1] + values[value_count / 2]) / 2;
 }
 
-/* A bench: functions whose samples are interleaved, so that a drift of the clocks affects all of them alike. */
+/* A bench: functions whose samples are interleaved, so that a drift of the clocks affects all of them equally. */
 struct gk__bench {
   const gk_bench_fn *functions;
   void *const *users; /* NULL: none has user data */
@@ -12783,8 +12783,7 @@ static void gk__bench_summary(const gk__bench *bench, int f) {
   if (bench->peak_gbs > 0) result->peak_percent = 100 * result->gbs / bench->peak_gbs;
 }
 
-/* All samples, and the results. The order of the functions alternates, so that none of them always runs after the same
- * one. */
+/* All samples, and the results. The order of the functions alternates, so that none always runs after the same one. */
 static cudaError_t gk__bench_measure(gk__bench *bench) {
   const int function_count = bench->function_count, sample_count = bench->opts.samples;
   for (int f = 0; f < function_count; f++) GK_TRY(gk__bench_prepare(bench, f));
