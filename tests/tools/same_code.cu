@@ -124,6 +124,23 @@ void scan(const float *x, gk_arg<float> *best, const affine *f, affine *g) {
 }
 #endif
 
+#ifdef PART_rows
+struct is_positive {
+  __device__ bool operator()(float x) const { return x > 0; }
+};
+void rows(const float *x, float *y, gk_arg<float> *best, size_t *count, const unsigned char *flags) {
+  const __half *halves = NULL;
+  GK_CHECK(gk_reduce_rows(x, y, 30, 20, 0, gk_op_sum()));
+  GK_CHECK(gk_reduce_rows(x, best, 30, 20, 0, gk_op_argmax()));
+  GK_CHECK(gk_reduce_columns(x, y, 30, 20, 0, gk_op_sum()));
+  GK_CHECK(gk_reduce_columns(halves, y, 30, 20, 0, gk_op_max()));
+  GK_CHECK(gk_scan_rows_inclusive(x, y, 30, 20, 0, gk_op_sum()));
+  GK_CHECK(gk_select(x, y, count, 100, is_positive()));
+  GK_CHECK(gk_select_flagged(x, flags, y, count, 100));
+  GK_CHECK(gk_random_normal(y, 100, 1));
+}
+#endif
+
 #ifdef PART_host
 void host(const float *x, float *y, const int *z, int *w) {
   GK_CHECK(gk_host_reduce(x, y, 100, gk_op_prod()));

@@ -18,7 +18,7 @@ set -u
 export LC_ALL=C
 # What takes longest to compile comes first.
 archs='90a 90 80 75'
-parts='matmul_ex_f16 matmul_f16 matmul_bf16 matmul_ex_f32 matmul_f32 matmul_f64 scan reduce host arrays device'
+parts='matmul_ex_f16 matmul_f16 matmul_bf16 matmul_ex_f32 matmul_f32 matmul_f64 rows scan reduce host arrays device'
 quick_archs='90a 80'
 quick_parts='matmul_f16 matmul_f32 arrays device'
 instances=tests/tools/same_code.cu cache=${BUILD:-build}/same-code
