@@ -856,7 +856,6 @@ bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double at
 #endif /* __cplusplus */
 
 #ifdef GK__KERNELS
-/* Functions for host and device, and for the device alone. */
 #define GK__HD __host__ __device__ inline
 #define GK__D __device__ inline
 GK__NAMESPACE(KERNELS) {
@@ -1866,7 +1865,6 @@ struct gk__number_pair {
   size_t idx;
   gk__number a, b;
 };
-/* What gk_allclose has found so far. */
 struct gk__comparison {
   size_t mismatches;
   gk__number_pair first_pair, worst_pair;
@@ -2103,7 +2101,8 @@ template <class Item> struct gk__device_items {
   int line;
   Item part[GK__ALLCLOSE_PART];
   bool fetch(size_t begin, size_t n) {
-    const size_t most = GK__ALLCLOSE_PART, left = n - begin, part_items = left < most ? left : most;
+    const size_t max_items = GK__ALLCLOSE_PART, remaining = n - begin,
+                 part_items = remaining < max_items ? remaining : max_items;
     return gk__array_copy(part, array.items + begin, part_items * sizeof(Item), cudaMemcpyDeviceToHost, array.stream,
                           file, line);
   }
@@ -3180,10 +3179,10 @@ GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word)
   gk__ptx_ld_relaxed_gpu_b128(from, &word[0], &word[1], &word[2], &found_tag);
   return found_tag == tag;
 #else
-  const volatile unsigned *const all = from->word;
-  if (all[3] != tag) return false;
+  const volatile unsigned *const stored = from->word;
+  if (stored[3] != tag) return false;
   __threadfence();
-  for (int i = 0; i < 3; i++) word[i] = all[i];
+  for (int i = 0; i < 3; i++) word[i] = stored[i];
   return true;
 #endif
 }
@@ -3234,16 +3233,16 @@ GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
  * and all counts before the clearing. */
 GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
                             unsigned block_count) {
-  __shared__ bool last;
+  __shared__ bool is_last;
   if (ticket.tag != GK__LAST_TAG) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicInc(&state->scan_done, block_count - 1) == block_count - 1;
+    is_last = atomicInc(&state->scan_done, block_count - 1) == block_count - 1;
     __threadfence();
   }
   __syncthreads();
-  if (!last) return;
+  if (!is_last) return;
   gk__clear_slots(slots, capacity, blockDim.x);
   if (threadIdx.x == 0) gk__reset_tickets(&state->scan_tickets, ticket);
 }
@@ -3319,8 +3318,9 @@ inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_
   const size_t slots = GK__REDUCE_BYTES / slot_bytes;
   gk__reduce_plan plan;
   plan.tiles = gk_ceil_div(n, tile_items);
-  const bool many = plan.tiles >= GK__REDUCE_MANY_TILES && slots >= GK__REDUCE_MANY_PARTITIONS;
-  const size_t most = many ? GK__REDUCE_MANY_PARTITIONS : GK__REDUCE_PARTITIONS, limit = slots < most ? slots : most;
+  const bool is_large = plan.tiles >= GK__REDUCE_MANY_TILES && slots >= GK__REDUCE_MANY_PARTITIONS;
+  const size_t max_partitions = is_large ? GK__REDUCE_MANY_PARTITIONS : GK__REDUCE_PARTITIONS,
+               limit = slots < max_partitions ? slots : max_partitions;
   plan.partitions = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
   if (plan.partitions == 0) plan.partitions = 1; /* of no tiles: its partial is the identity */
   plan.blocks = plan.partitions;
@@ -3398,7 +3398,6 @@ GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Item *it
     if (j < item_count) acc = operation(acc, gk__lift<Acc, Item>::from(item[j], i + j));
   }
 }
-/* Folds a thread's accumulators from left to right. */
 template <unsigned Accumulators, class Acc, class Operator>
 GK__D Acc gk__fold_accumulators(const Acc (&accumulator)[Accumulators], const Operator &operation) {
   Acc value = accumulator[0];
@@ -3594,10 +3593,10 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
       }
     } else {
       if (tile_idx != partition) __syncthreads(); /* edge_vectors may still be read */
-      const unsigned most = tile_of::items + tile_of::vector_width;
+      const unsigned max_available = tile_of::items + tile_of::vector_width;
       gk__reduce_edge_tile(accumulator, input + (i - thread_offset), i - thread_offset,
-                           available < most ? static_cast<unsigned>(available) : most, misalignment, operation,
-                           edge_vectors);
+                           available < max_available ? static_cast<unsigned>(available) : max_available, misalignment,
+                           operation, edge_vectors);
     }
   }
   return gk__fold_accumulators(accumulator, operation);
@@ -3611,7 +3610,7 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
   const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
   Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
   GK__UNROLL
-  for (Acc &each : accumulator) each = operation.identity();
+  for (Acc &acc : accumulator) acc = operation.identity();
   for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
     const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
     const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
@@ -3623,11 +3622,11 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
           input[i + e / vector_width * tile_of::vector_stride + e % vector_width];
     GK__UNROLL
     for (unsigned v = 0; v < vectors; v++) {
-      const size_t first_idx = i + v * tile_of::vector_stride, left = first_idx < n ? n - first_idx : 0;
+      const size_t first_idx = i + v * tile_of::vector_stride, remaining = first_idx < n ? n - first_idx : 0;
       GK__UNROLL
       for (unsigned j = 0; j < vector_width && !is_full; j++)
-        if (j < left) item[v][j] = input[first_idx + j];
-      gk__accumulate_items(accumulator, item[v], first_idx, left, operation);
+        if (j < remaining) item[v][j] = input[first_idx + j];
+      gk__accumulate_items(accumulator, item[v], first_idx, remaining, operation);
     }
   }
   return gk__fold_accumulators(accumulator, operation);
@@ -3708,8 +3707,8 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
 
 /* x * y and x + y; SIZE_MAX, which no memory has, if they overflow. */
 inline size_t gk__saturated_product(size_t x, size_t y) {
-  const size_t most = static_cast<size_t>(-1);
-  return y && x > most / y ? most : x * y;
+  const size_t max_size = static_cast<size_t>(-1);
+  return y && x > max_size / y ? max_size : x * y;
 }
 inline size_t gk__saturated_sum(size_t x, size_t y) { return x + y < x ? static_cast<size_t>(-1) : x + y; }
 /* The elements from the first to the last one of `batch` matrices. */
@@ -3812,10 +3811,10 @@ inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const ch
 template <class Acc, class Kernel, class Plan, class... Args>
 cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, unsigned block_threads,
                                   size_t bytes, cudaStream_t stream, const gk_scratch *scratch, const Args &...args) {
-  gk_scratch use;
-  GK_TRY(gk__choose_scratch(call, bytes, scratch, &use, stream));
-  unsigned char *const memory = static_cast<unsigned char *>(use.ptr);
-  if (memory) plan.capacity = (use.bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
+  gk_scratch chosen;
+  GK_TRY(gk__choose_scratch(call, bytes, scratch, &chosen, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(chosen.ptr);
+  if (memory) plan.capacity = (chosen.bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
   const cudaError_t status = gk__launch_kernel(
       call, kernel, plan.blocks, block_threads, 0, stream, args..., plan, reinterpret_cast<gk__state *>(memory),
       reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
@@ -3833,9 +3832,9 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
   const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
-  gk_scratch use;
-  GK_TRY(gk__choose_scratch(call, plan.needs_scratch ? gk_reduce_scratch_bytes() : 0, scratch, &use, stream));
-  unsigned char *const memory = static_cast<unsigned char *>(use.ptr);
+  gk_scratch chosen;
+  GK_TRY(gk__choose_scratch(call, plan.needs_scratch ? gk_reduce_scratch_bytes() : 0, scratch, &chosen, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(chosen.ptr);
   const cudaError_t status =
       gk__launch_kernel(call, kernel, plan.blocks < plan.partitions ? plan.blocks : plan.partitions,
                         static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
@@ -3949,7 +3948,6 @@ inline unsigned gk__least_of(size_t x, size_t y, size_t z) {
   const size_t smaller = x < y ? x : y, least = smaller < z ? smaller : z;
   return least ? static_cast<unsigned>(least) : 1;
 }
-/* A plan that has nothing but the shape. */
 inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size_t leading_dim) {
   gk__matrix_plan plan = gk__matrix_plan();
   plan.row_count = row_count;
@@ -3959,16 +3957,17 @@ inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size
 }
 inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
   const size_t vectors = gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width));
-  const size_t full_threads = gk_ceil_div(vectors, static_cast<size_t>(GK__MATRIX_LOADS)), most = GK__ROW_BLOCK;
-  plan.partitions = gk__least_of(GK__MATRIX_THREADS / most / plan.row_count, gk_ceil_div(full_threads, most),
-                                 GK__MATRIX_BYTES / slot_bytes / plan.row_count);
+  const size_t full_threads = gk_ceil_div(vectors, static_cast<size_t>(GK__MATRIX_LOADS)), max_threads = GK__ROW_BLOCK;
+  plan.partitions =
+      gk__least_of(GK__MATRIX_THREADS / max_threads / plan.row_count, gk_ceil_div(full_threads, max_threads),
+                   GK__MATRIX_BYTES / slot_bytes / plan.row_count);
   const size_t blocks_per_sm = gk_ceil_div(plan.row_count * plan.partitions, static_cast<size_t>(GK__MATRIX_SMS));
   /* Blocks of less than 128 threads cost more than a second wave. */
-  const size_t share = blocks_per_sm < 8 ? GK__MATRIX_SM_THREADS / blocks_per_sm : 128;
-  const unsigned row_threads = gk__least_of(share, full_threads, most) / 32 * 32;
+  const size_t fitting_threads = blocks_per_sm < 8 ? GK__MATRIX_SM_THREADS / blocks_per_sm : 128;
+  const unsigned row_threads = gk__least_of(fitting_threads, full_threads, max_threads) / 32 * 32;
   plan.thread_cols = vector_width;
   if (row_threads > 32 && plan.row_count < GK__ROWS_OF_WARPS) {
-    plan.group_bits = gk__bits_for(most, 10);
+    plan.group_bits = gk__bits_for(max_threads, 10);
     plan.block_threads = row_threads;
     plan.load_cols = plan.partitions * row_threads * vector_width;
     plan.pass_cols = GK__MATRIX_LOADS * plan.load_cols;
@@ -3990,7 +3989,7 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
   return plan;
 }
 inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
-  const unsigned line = GK__MATRIX_LINE, most = GK__COLUMN_BLOCK, least = GK__MATRIX_BLOCK;
+  const unsigned line = GK__MATRIX_LINE, max_threads = GK__COLUMN_BLOCK, min_threads = GK__MATRIX_BLOCK;
   plan.folds = 1;
   while (2 * plan.folds * plan.col_count <= line * vector_width && plan.folds < plan.row_count) plan.folds *= 2;
   plan.fold_factor = plan.folds > 1 ? static_cast<unsigned>(65536 / plan.col_count) + 1 : 0;
@@ -3998,7 +3997,8 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
   const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * GK__MATRIX_LOADS);
   /* The greatest power of two of groups, in all blocks, that each column can have. */
   const unsigned groups = 1u << gk__bits_for(steps, gk__bits_for(GK__MATRIX_THREADS / vectors / 2 + 1, 17));
-  plan.block_threads = gk__least_of(groups * line > least ? groups * line : least, most, most);
+  plan.block_threads =
+      gk__least_of(groups * line > min_threads ? groups * line : min_threads, max_threads, max_threads);
   plan.group_bits = gk__bits_for(groups * line < plan.block_threads ? plan.block_threads / groups : line, 10);
   plan.stripes = gk_ceil_div(vectors, static_cast<size_t>(1) << plan.group_bits);
   plan.partitions = gk__least_of(GK__MATRIX_THREADS / plan.block_threads / plan.stripes,
@@ -4010,18 +4010,19 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
 
 /* A number of elements or rows as an int. The callers do not distinguish larger ones. */
 GK__D int gk__clamped(size_t n) { return n < 0x40000000 ? static_cast<int>(n) : 0x40000000; }
-/* Loads a vector of a row, or its first `left` elements if it has more: as a word, or one by one, as for a computed
- * input. */
+/* Loads a vector of a row, or its first valid_items elements if it has more: as a word, or (the first function, which
+ * is also for computed inputs) one by one. */
 template <unsigned Width, class Input, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, int left, bool = false) {
+GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, int valid_items, bool = false) {
   GK__UNROLL
   for (unsigned j = 0; j < Width; j++)
-    if (static_cast<int>(j) < left) item[j] = row_items[j];
+    if (static_cast<int>(j) < valid_items) item[j] = row_items[j];
 }
 template <unsigned Width, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, int left, bool aligned) {
+GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, int valid_items, bool aligned) {
   const bool is_word = Width > 1 && Width * sizeof(Item) == 16;
-  if (!is_word || !aligned || left < static_cast<int>(Width)) return gk__load_row_items(item, row_items, left);
+  if (!is_word || !aligned || valid_items < static_cast<int>(Width))
+    return gk__load_row_items(item, row_items, valid_items);
   const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items); /* by one load */
   gk__unpack_vector(item, word);
 }
@@ -4038,17 +4039,18 @@ GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_LOADS][1], const Input &i
   for (size_t i = first_col; i < plan.col_count; i += plan.pass_cols) {
     const int cols_left = gk__clamped(plan.col_count - i);
     Item item[loads][gk__reduce_tile<Item>::vector_width];
-    int left[loads];
+    int valid_items[loads];
     GK__UNROLL
     for (unsigned k = 0; k < loads; k++) {
       const bool has_row = static_cast<int>(k * plan.load_rows) < rows_left;
-      left[k] = has_row ? cols_left - static_cast<int>(k * plan.load_cols) : 0;
-      if (left[k] > 0) gk__load_row_items(item[k], row_items + (i + k * load_step), left[k], plan.aligned);
+      valid_items[k] = has_row ? cols_left - static_cast<int>(k * plan.load_cols) : 0;
+      if (valid_items[k] > 0)
+        gk__load_row_items(item[k], row_items + (i + k * load_step), valid_items[k], plan.aligned);
     }
     GK__UNROLL
     for (unsigned k = 0; k < loads; k++)
-      if (left[k] > 0)
-        gk__accumulate_items(accumulator[k], item[k], i + k * plan.load_cols, static_cast<unsigned>(left[k]),
+      if (valid_items[k] > 0)
+        gk__accumulate_items(accumulator[k], item[k], i + k * plan.load_cols, static_cast<unsigned>(valid_items[k]),
                              operation);
   }
 }
@@ -4101,7 +4103,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
     const size_t first_row = block_row + (threadIdx.x >> plan.group_bits);
     Acc accumulator[GK__MATRIX_LOADS][1];
     GK__UNROLL
-    for (auto &each : accumulator) each[0] = operation.identity();
+    for (auto &acc : accumulator) acc[0] = operation.identity();
     gk__fold_rows(accumulator, input, plan, first_row,
                   (partition * plan.block_threads + thread) * static_cast<size_t>(plan.thread_cols), operation);
     GK__UNROLL
@@ -4145,20 +4147,20 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
     const int rows_left = gk__clamped(plan.row_count - first_row);
     const Input row_items = input + (first_row * plan.leading_dim + first_col);
     Item item[loads][Width];
-    int left[loads]; /* elements that there are from the vector's first one on */
+    int valid_items[loads]; /* from the vector's first element on */
     GK__UNROLL
     for (unsigned k = 0; k < loads; k++) {
       const int missing_rows = folds - rows_left + static_cast<int>(k * row_step);
-      left[k] = missing_rows >= folds ? 0 : cols_left - (missing_rows > 0 ? missing_rows * col_count : 0);
+      valid_items[k] = missing_rows >= folds ? 0 : cols_left - (missing_rows > 0 ? missing_rows * col_count : 0);
       if (has_vectors) {
-        if (left[k] > 0) gk__load_row_items(item[k], row_items + k * load_step, left[k], plan.aligned);
+        if (valid_items[k] > 0) gk__load_row_items(item[k], row_items + k * load_step, valid_items[k], plan.aligned);
         continue;
       }
       unsigned factor = plan.fold_factor;
       gk__forget(&factor); /* else the products are kept in registers during the loop */
       GK__UNROLL
       for (unsigned j = 0; j < Width; j++)
-        if (static_cast<int>(j) < left[k])
+        if (static_cast<int>(j) < valid_items[k])
           item[k][j] = row_items[k * load_step + j + ((static_cast<unsigned>(first_col) + j) * factor >> 16) * gap];
     }
     GK__UNROLL
@@ -4166,7 +4168,7 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
       GK__UNROLL
       for (unsigned j = 0; j < Width; j++) {
         const unsigned fold = (static_cast<unsigned>(first_col) + j) * plan.fold_factor >> 16;
-        if (static_cast<int>(j) < left[k])
+        if (static_cast<int>(j) < valid_items[k])
           accumulator[j] =
               operation(accumulator[j], gk__lift<Acc, Item>::from(item[k][j], first_row + k * row_step + fold));
       }
@@ -4175,9 +4177,9 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
 }
 /* The columns of a vector: few enough for a block's accumulators to fit into its shared memory. */
 template <class Item, class Acc> struct gk__column_vector {
-  static const unsigned most = gk__reduce_tile<Item>::vector_width;
-  static const unsigned room = (32u << 10) / GK__MATRIX_BLOCK / sizeof(Acc);
-  static const unsigned vector_width = room >= most ? most : room > 0 ? room : 1;
+  static const unsigned max_width = gk__reduce_tile<Item>::vector_width;
+  static const unsigned fitting_width = (32u << 10) / GK__MATRIX_BLOCK / sizeof(Acc);
+  static const unsigned vector_width = fitting_width >= max_width ? max_width : fitting_width > 0 ? fitting_width : 1;
 };
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
@@ -4199,7 +4201,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
   Acc accumulator[vector_width];
   GK__UNROLL
-  for (Acc &each : accumulator) each = operation.identity();
+  for (Acc &acc : accumulator) acc = operation.identity();
   gk__fold_columns(accumulator, input, plan, first_col + thread * vector_width,
                    partition * groups + (threadIdx.x >> plan.group_bits), plan.partitions * groups, operation);
   if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
@@ -4237,15 +4239,15 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
 template <class Input, class Output>
 cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                   size_t output_count) {
-  const size_t item_bytes = sizeof(gk__item_type<Input>), most = static_cast<size_t>(-1);
+  const size_t item_bytes = sizeof(gk__item_type<Input>), max_size = static_cast<size_t>(-1);
   const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
   gk__clear_detail();
   GK_TRY(gk__check_sizes(call, input, n, output, output_count));
   if (shape.leading_dim < shape.col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     shape.leading_dim, shape.col_count);
-  if (gk__saturated_product(gk__saturated_product(shape.row_count, shape.leading_dim), item_bytes) == most ||
-      gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == most)
+  if (gk__saturated_product(gk__saturated_product(shape.row_count, shape.leading_dim), item_bytes) == max_size ||
+      gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == max_size)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
                     shape.row_count, shape.leading_dim);
   GK_TRY(gk__check_array(call, "input", gk__input_of(input), n, n));
@@ -4462,7 +4464,6 @@ GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *war
   return gk_lane() ? operation(warp_prefix, prefix_in_warp) : warp_prefix;
 }
 
-/* The slots of one scan and their tag. */
 template <class Acc> struct gk__scan_slots {
   gk__slot<Acc> *tile_total, *group_prefix;
   unsigned tag;
@@ -4543,8 +4544,8 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count
   const unsigned bytes = item_count * item_bytes;
   const unsigned shift = static_cast<unsigned>((reinterpret_cast<uintptr_t>(from) + begin) % 16);
   if (shift > begin) begin += 16;
-  const unsigned last = begin + (shift ? 32 - shift : 16); /* the end of the bytes that the first word needs */
-  if (bytes >= last && begin % item_bytes == 0) words = (bytes - last) / 16 + 1;
+  const unsigned first_word_end = begin + (shift ? 32 - shift : 16); /* of the bytes that it needs */
+  if (bytes >= first_word_end && begin % item_bytes == 0) words = (bytes - first_word_end) / 16 + 1;
   if (words == 0) begin = 0;
   gk__word16 *const dest_words = reinterpret_cast<gk__word16 *>(reinterpret_cast<char *>(dest) + begin);
   const gk__word16 *const from_words =
@@ -4558,8 +4559,8 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned item_count
   }
   const unsigned front = begin / item_bytes, skipped = (begin + words * 16) / item_bytes - front;
   GK__UNROLL_BY(4)
-  for (unsigned left = thread; left < item_count - skipped; left += Threads) {
-    const unsigned i = left < front ? left : left + skipped;
+  for (unsigned rest_idx = thread; rest_idx < item_count - skipped; rest_idx += Threads) {
+    const unsigned i = rest_idx < front ? rest_idx : rest_idx + skipped;
     dest[i] = from[i];
   }
 }
@@ -4732,8 +4733,9 @@ GK__D Acc gk__scan_fold(const Acc &running, Out *output, const Item *input, unsi
 /* Called by all threads: stores a tile's results to global memory. Each warp stores its own, as soon as it has them. */
 template <class Config, class Out>
 GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_count, const gk__scan_bulk_copies &bulk) {
-  const unsigned most = 32 * Config::items_per_thread, warp_offset = gk_warp() * most;
-  const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0, warp_items = left < most ? left : most;
+  const unsigned max_items = 32 * Config::items_per_thread, warp_offset = gk_warp() * max_items;
+  const unsigned remaining = item_count > warp_offset ? item_count - warp_offset : 0,
+                 warp_items = remaining < max_items ? remaining : max_items;
   const unsigned copied = bulk.store(output + warp_offset, shared_out + warp_offset, warp_items);
   if (copied < warp_items) {
     const unsigned offset = warp_offset + copied;
@@ -5050,8 +5052,8 @@ GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin,
   const unsigned words = Width > 1 && word_begin < word_end ? word_end - word_begin : 0;
   for (unsigned w = word_begin + threadIdx.x; w < word_begin + words; w += GK__SCAN_THREADS)
     reinterpret_cast<gk__word16 *>(output)[w] = reinterpret_cast<const gk__word16 *>(kept_items)[w];
-  for (unsigned left = begin + threadIdx.x; left < end - words * Width; left += GK__SCAN_THREADS) {
-    const unsigned i = left < word_begin * Width ? left : left + words * Width;
+  for (unsigned rest_idx = begin + threadIdx.x; rest_idx < end - words * Width; rest_idx += GK__SCAN_THREADS) {
+    const unsigned i = rest_idx < word_begin * Width ? rest_idx : rest_idx + words * Width;
     output[i] = gk__convert<Out, Item>::from(kept_items[i]);
   }
 }
@@ -5265,7 +5267,6 @@ template <class Output> cudaError_t gk_random_normal(Output &&output, size_t n, 
   return gk__random_array<true>("gk_random_normal", output, n, seed, stream);
 }
 
-/* Prints the columns from begin to end of a row. */
 template <class Item>
 cudaError_t gk__print_columns(const Item *row_data, size_t begin, size_t end, cudaStream_t stream) {
   typedef typename gk__carried<Item>::type Acc;
@@ -5295,10 +5296,10 @@ cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_cou
       gk__print_text("         ...\n");
       i = row_count - part;
     }
-    const bool all = col_count <= 2 * part;
-    GK_TRY(gk__print_columns(array + i * distance, 0, all ? col_count : part, stream));
-    if (!all) gk__print_text("  ...");
-    if (!all) GK_TRY(gk__print_columns(array + i * distance, col_count - part, col_count, stream));
+    const bool fits = col_count <= 2 * part;
+    GK_TRY(gk__print_columns(array + i * distance, 0, fits ? col_count : part, stream));
+    if (!fits) gk__print_text("  ...");
+    if (!fits) GK_TRY(gk__print_columns(array + i * distance, col_count - part, col_count, stream));
     gk__print_text("\n");
   }
   return cudaSuccess;
@@ -11372,7 +11373,6 @@ inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
   return gk_dist_piece{min_items * piece_idx + longer_before, min_items + (piece_idx < longer_pieces)};
 }
 
-/* A call by one rank. */
 struct gk__dist_context {
   const char *call; /* its name, for errors */
   ncclComm_t comm;
@@ -11513,7 +11513,6 @@ template <class Acc> struct gk__record {
     return gk__is_arg<Acc>::value ? gk__unpack(words + word16_count - 1, size_t(0)) : 0;
   }
 };
-/* Called by one thread: stores the number of elements in a record. */
 template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
   gk__pack(record->words + gk__record<Acc>::value_words, n);
 }
@@ -11718,7 +11717,6 @@ cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
 
-/* Milliseconds since an unspecified time. */
 inline unsigned long long gk__now_ms() {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -12258,7 +12256,6 @@ GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, i
   return gk__check_cuda(code, "kernel", file, line);
 }
 
-/* An attribute of the current device. */
 static cudaError_t gk__device_attribute(const char *call, cudaDeviceAttr attribute, int *value) {
   int device = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
@@ -12991,11 +12988,11 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
   const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
   /* Scans of up to GK__SCAN_SMALL_N elements have smaller tiles, so one of these may need more slots than one of n. */
-  const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
+  const size_t small_n = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
   const size_t scan_bytes = gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
-                                       gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
+                                       gk__scan_bytes(gk__plan_scan(small_n, max_item_bytes), slot_bytes));
   /* gk_select has other tiles for large n. The first may begin before the array: for items of 8 bytes, by one. */
-  const gk__scan_plan select_plan = gk__plan_scan_of(n > few ? n + 1 : n, gk__select_items(item_bytes, false));
+  const gk__scan_plan select_plan = gk__plan_scan_of(n > small_n ? n + 1 : n, gk__select_items(item_bytes, false));
   return gk__larger(scan_bytes, gk__scan_bytes(select_plan, sizeof(gk__word16)));
 }
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes) {
