@@ -1457,7 +1457,7 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
  * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
  *
- * Uses nothing from above. wgmma is in section 19, beside the kernel that it is made for.
+ * Uses nothing from above.
  * ==================================================================================================================*/
 
 #ifdef GK__KERNELS
@@ -1516,6 +1516,12 @@ GK__D void gk__ptx_ld_volatile_shared_v4_f32(float (&x)[4], unsigned address) {
 }
 GK__D void gk__ptx_st_shared_v4_f32(unsigned address, float a, float b, float c, float d) {
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+GK__D void gk__ptx_ld_shared_v2_b32(unsigned *x, unsigned *y, unsigned address) {
+  asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(*x), "=r"(*y) : "r"(address) : "memory");
+}
+GK__D void gk__ptx_st_shared_b16(unsigned address, unsigned short x) {
+  asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(x) : "memory");
 }
 GK__D void gk__ptx_ld_global_nc_f32(float *x, uintptr_t address) {
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*x) : "l"(address) : "memory");
@@ -1699,10 +1705,42 @@ GK__D void gk__ptx_cp_async_bulk_store(void *dest, unsigned from, unsigned bytes
                : "memory");
 }
 GK__D void gk__ptx_cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/* Waits until all bulk stores that this thread committed have read their shared memory. */
-GK__D void gk__ptx_cp_async_bulk_wait_group_read_0() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+/* Waits until all but the last Pending groups of bulk stores of this thread have read their shared memory. */
+template <int Pending> GK__D void gk__ptx_cp_async_bulk_wait_group_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
+}
 /* Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy. */
 GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* Clusters. All threads of all blocks of a cluster arrive at its barrier and wait. A relaxed arrival orders no memory
+ * accesses. The warp must be converged. */
+/* True in one thread of the warp, which must be converged. ptxas then knows that a branch is taken by one thread, and
+ * needs no loop around an instruction like a load by TMA that is executed once for a warp. */
+GK__D bool gk__ptx_elect_sync() {
+  unsigned elected;
+  asm volatile("{\n\t.reg .pred one;\n\telect.sync _|one, 0xffffffff;\n\tselp.u32 %0, 1, 0, one;\n\t}" : "=r"(elected));
+  return elected != 0;
+}
+GK__D void gk__ptx_barrier_cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+GK__D void gk__ptx_barrier_cluster_wait_acquire() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+/* The address in the shared memory of the block of this rank that corresponds to an address in the caller's. */
+GK__D unsigned gk__ptx_mapa_shared_cluster(unsigned address, unsigned rank) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+/* Stores four floats to the shared memory of a block of the cluster. The barrier, which is in the same block, counts
+ * the 16 bytes. */
+GK__D void gk__ptx_st_async_v4_f32(unsigned address, unsigned barrier, float a, float b, float c, float d) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, [%1];" ::"r"(address),
+      "r"(barrier), "f"(a), "f"(b), "f"(c), "f"(d)
+      : "memory");
+}
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* Changes the registers that each thread of a warpgroup has. */
 template <int Count> GK__D void gk__ptx_setmaxnreg_dec() {
@@ -1711,6 +1749,102 @@ template <int Count> GK__D void gk__ptx_setmaxnreg_dec() {
 template <int Count> GK__D void gk__ptx_setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
 }
+GK__D void gk__ptx_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+GK__D void gk__ptx_wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/* Waits until at most the last Pending groups of this warpgroup are incomplete. */
+template <int Pending> GK__D void gk__ptx_wgmma_wait_group() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+}
+/* TMA: loads the box of a matrix whose first element is in column x and row y, or stores it. The tensor map has four
+ * dimensions; the others are the product in the batch and the part. */
+GK__D void gk__ptx_cp_async_bulk_tensor_4d_load(unsigned dest, const void *tensor_map, unsigned barrier, unsigned x,
+                                                unsigned y, unsigned product, unsigned part) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
+               "%5, %6}], [%2];" ::"r"(dest),
+               "l"(tensor_map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
+               : "memory");
+}
+GK__D void gk__ptx_cp_async_bulk_tensor_4d_store(const void *tensor_map, unsigned from, unsigned x, unsigned y,
+                                                 unsigned product, unsigned part) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(tensor_map),
+      "r"(from), "r"(x), "r"(y), "r"(product), "r"(part)
+      : "memory");
+}
+GK__D void gk__ptx_stmatrix_x4(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
+               "r"(c), "r"(d)
+               : "memory");
+}
+/* Two elements in 32 bits, of which low is the lower. */
+GK__D unsigned gk__ptx_cvt_rn_f16x2_f32(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(low), "f"(high));
+  return pair;
+}
+GK__D unsigned gk__ptx_cvt_rn_bf16x2_f32(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(low), "f"(high));
+  return pair;
+}
+GK__D void gk__ptx_prefetch_tensormap(const void *tensor_map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(tensor_map) : "memory");
+}
+/* wgmma: d = A B + d for 64 x Cols accumulators and 16 k (tf32: 8 k); d = A B where scale_d is 0. */
+#define GK__WGMMA_ACC_8(i)                                                                                             \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
+      "+f"(d[i + 7])
+#define GK__WGMMA_ACC_32(i) GK__WGMMA_ACC_8(i), GK__WGMMA_ACC_8(i + 8), GK__WGMMA_ACC_8(i + 16), GK__WGMMA_ACC_8(i + 24)
+#define GK__WGMMA_REGS_1 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+#define GK__WGMMA_REGS_2 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GK__WGMMA_REGS_3 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+#define GK__WGMMA_REGS_4 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GK__WGMMA_REGS_5 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+#define GK__WGMMA_REGS_6 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GK__WGMMA_REGS_7                                                                                               \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+#define GK__WGMMA_REGS_8                                                                                               \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define GK__WGMMA_REGS_64 GK__WGMMA_REGS_1 GK__WGMMA_REGS_2
+#define GK__WGMMA_REGS_128 GK__WGMMA_REGS_64 GK__WGMMA_REGS_3 GK__WGMMA_REGS_4
+#define GK__WGMMA_REGS_192 GK__WGMMA_REGS_128 GK__WGMMA_REGS_5 GK__WGMMA_REGS_6
+#define GK__WGMMA_REGS_256 GK__WGMMA_REGS_192 GK__WGMMA_REGS_7 GK__WGMMA_REGS_8
+#define GK__WGMMA_16(col_count, type, a, b, scale_d, trans_a, trans_b, ...)                                            \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
+               "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " trans_a         \
+                                                                        ", " trans_b ";\n}"                            \
+               : __VA_ARGS__                                                                                           \
+               : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB))
+#define GK__WGMMA_8(col_count, a, b, scale_d, ...)                                                                     \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
+               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}" __VA_ARGS__)
+/* x0 to x5 are the operands behind the accumulators. gk__ptx_wgmma_registers has A in registers. */
+#define GK__WGMMA_COLS(col_count, x0, x1, x2, x3, x4, x5, ...)                                                         \
+  template <int Kind, int TransA, int TransB> struct gk__ptx_wgmma<col_count, Kind, TransA, TransB> {                  \
+    static GK__D void multiply(float (&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                 \
+      if (Kind == 0)                                                                                                   \
+        GK__WGMMA_16(col_count, "f16", x0, x1, x2, x3, x4, __VA_ARGS__);                                               \
+      else if (Kind == 1)                                                                                              \
+        GK__WGMMA_16(col_count, "bf16", x0, x1, x2, x3, x4, __VA_ARGS__);                                              \
+      else                                                                                                             \
+        GK__WGMMA_8(col_count, x0, x1, x2, : __VA_ARGS__ : "l"(desc_a), "l"(desc_b), "r"(add));                        \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  template <> struct gk__ptx_wgmma_registers<col_count> {                                                              \
+    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
+      GK__WGMMA_8(col_count, "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5,                                               \
+                  : __VA_ARGS__                                                                                        \
+                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                \
+    }                                                                                                                  \
+  }
+template <int Cols, int Kind, int TransA, int TransB> struct gk__ptx_wgmma;
+template <int Cols> struct gk__ptx_wgmma_registers;
+GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
+GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
+GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+               GK__WGMMA_ACC_32(64));
+GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+               GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 #endif
 #else
 #define GK__BULK 0
@@ -2325,6 +2459,13 @@ template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), s
 template <class Item> GK__D void gk__forget(Item *x) {
 #ifdef __CUDA_ARCH__
   asm volatile("" : "+r"(*x));
+#else
+  (void)x;
+#endif
+}
+GK__D void gk__forget(float *x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+f"(*x)::"memory");
 #else
   (void)x;
 #endif
@@ -4617,7 +4758,7 @@ struct gk__scan_bulk_copies {
     if (gk_lane() == 0) {
       gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
       gk__ptx_cp_async_bulk_commit_group();
-      gk__ptx_cp_async_bulk_wait_group_read_0();
+      gk__ptx_cp_async_bulk_wait_group_read<0>();
     }
     return bytes / static_cast<unsigned>(sizeof(Out));
   }
@@ -5335,19 +5476,22 @@ struct gk__identity {
   template <class Acc> GK__D Acc operator()(Acc value, size_t, size_t) const { return value; }
 };
 /* Stores accumulators to an m x n matrix: dest = f(alpha acc + beta dest). Rows and columns of the functor are those of
- * C, of which the matrix may be a part that begins at first_row and first_col. */
+ * C, of which the matrix may be a part that begins at first_row and first_col, and has every row_step-th row. */
 template <class Out, class Acc, class Func> struct gk__epilogue {
   /* Elements that are stored at once: 16 bytes, but four with a functor, because its loads by column (a bias) would
    * touch twice as many sectors (bf16, 8192 x 8192 x 256: 188 us with four, 211 with eight). */
   static const int vector_items = std::is_same<Func, gk__identity>::value ? 16 / sizeof(Out) : 4;
   Out *dest;
-  size_t m, n, leading_dim, first_row, first_col;
+  size_t m, n, leading_dim, first_row, first_col, row_step;
   Acc alpha, beta;
   Func func;
+  GK__D Acc call(Acc value, size_t row_idx, size_t col_idx) const {
+    return func(value, first_row + row_idx * row_step, first_col + col_idx);
+  }
   GK__D Out apply(Acc acc, Out old, size_t row_idx, size_t col_idx) const {
     Acc value = gk__mul(alpha, acc);
     if (beta != Acc(0)) value = gk__fma(beta, gk__convert<Acc, Out>::from(old), value);
-    return gk__convert<Out, Acc>::from(func(value, first_row + row_idx, first_col + col_idx));
+    return gk__convert<Out, Acc>::from(call(value, row_idx, col_idx));
   }
   /* The same for the part of the matrix that begins at (row_idx, col_idx). */
   GK__D gk__epilogue from(size_t row_idx, size_t col_idx) const {
@@ -5355,8 +5499,9 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
             m - row_idx,
             n - col_idx,
             leading_dim,
-            first_row + row_idx,
+            first_row + row_idx * row_step,
             first_col + col_idx,
+            row_step,
             alpha,
             beta,
             func};
@@ -5422,7 +5567,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
     return partitions > 1 ? gk__saturated_product(gk__partial_bytes<Acc>(m, n), partitions) : 0;
   }
   GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
-    return {c + product * stride_c, m, n, ldc, first_row, first_col, alpha, beta, func};
+    return {c + product * stride_c, m, n, ldc, first_row, first_col, 1, alpha, beta, func};
   }
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
@@ -5432,6 +5577,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
             leading_dim,
             0,
             0,
+            1,
             Acc(1),
             Acc(0),
             gk__identity()};
@@ -5900,12 +6046,12 @@ template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> 
   static const int bm = TileRows, bn = TileCols, bk = 16, stages = 3, groups = Groups, resident = Resident;
 };
 
-/* Raster order of the tiles of C: groups of eight rows of tiles, and inside a group column by column. Blocks that run
- * at the same time then share operands in L2. There are fewer than 2^31 tiles. */
+/* Raster order of the tiles of C: groups of eight rows of tiles, or another number, and inside a group column by
+ * column. Blocks that run at the same time then share operands in L2. There are fewer than 2^31 tiles. */
 struct gk__raster_tile {
   unsigned row_idx, col_idx;
-  GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n) {
-    const unsigned group_rows = tiles_m < 8 ? tiles_m : 8; /* so that the product below is at most the tile count */
+  GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned rows_at_most = 8) {
+    const unsigned group_rows = tiles_m < rows_at_most ? tiles_m : rows_at_most; /* at most tiles_m tiles_n below */
     const unsigned first_row = index / (group_rows * tiles_n) * group_rows, in_group = index % (group_rows * tiles_n);
     const unsigned row_count = tiles_m - first_row < group_rows ? tiles_m - first_row : group_rows;
     row_idx = first_row + in_group % row_count;
@@ -6012,6 +6158,16 @@ GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Acc
               where...);
 }
 
+/* The first multiple of Alignment from an address in shared memory on. */
+template <unsigned Alignment> GK__D unsigned char *gk__align_shared(void *shared) {
+#ifdef __CUDA_ARCH__
+  const unsigned address = gk__shared_address(shared);
+#else
+  const uintptr_t address = reinterpret_cast<uintptr_t>(shared);
+#endif
+  return static_cast<unsigned char *>(shared) + (Alignment - address % Alignment) % Alignment;
+}
+
 /* A tile in the registers of its threads. */
 struct gk__register_tile {
   /* Stores a thread's vectors first_idx ... first_idx + vector_count - 1, whose accumulators are acc.value[0],
@@ -6027,31 +6183,53 @@ struct gk__register_tile {
   }
 };
 
+/* Rows of Cols floats in shared memory. The padding avoids bank conflicts between accumulators of eight rows. */
+template <int Rows, int Cols> struct gk__padded_rows {
+  static const int pitch = Cols + 8; /* floats */
+  static const int bytes = Rows * pitch * 4;
+  /* The index of a 16-byte word of a row. */
+  static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx) { return row_idx * (pitch / 4) + word_idx; }
+};
+/* Boxes of 64 rows of 128 bytes, or of another number of rows, whose words are permuted as by the 128-byte swizzle of
+ * TMA. */
+struct gk__swizzled_boxes {
+  static const int box_bytes = 64 * 128;
+  static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx, unsigned box_rows = 64) {
+    return word_idx / 8 * (box_rows * 8) + row_idx * 8 + (word_idx % 8 ^ row_idx % 8);
+  }
+};
 /* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. Compared with
  * storing accumulators from registers the code is a third, and rows of C may begin at any address: a block of the
  * strict Hopper kernel stores 128 x 128 in 6,400 clocks where they are aligned, and else in 8,300 (element by element:
  * 22,000). */
-template <int Rows, int Cols, int Threads> struct gk__shared_tile {
-  static const int pitch = Cols + 8; /* floats; padded, so that storing accumulators has no bank conflicts */
-  static const int bytes = Rows * pitch * 4;
-  typedef gk__vector<float, 4> vector;
-  /* A vector of a row of the tile, where the matrix is aligned. */
-  template <class Vector>
-  static GK__D Vector read_vector(std::true_type, const Vector *row_data, unsigned vector_idx, unsigned) {
-    return row_data[vector_idx];
+template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, Cols>> struct gk__shared_tile : Layout {
+  typedef gk__vector<float, 4> word_type;
+  static GK__D word_type read_word(const float *c_tile, unsigned row_idx, unsigned word_idx) {
+    return reinterpret_cast<const word_type *>(c_tile)[Layout::word_at(row_idx, word_idx)];
   }
-  /* Four neighbours of a row of the tile, of which the last is `offset` before the last of its vector. */
-  static GK__D vector read_vector(std::false_type, const vector *row_data, unsigned vector_idx, unsigned offset) {
-    const vector before = row_data[vector_idx > 0 ? vector_idx - 1 : 0], x = row_data[vector_idx];
-    const float both[7] = {before.value[1], before.value[2], before.value[3], x.value[0],
-                           x.value[1],      x.value[2],      x.value[3]};
+  /* Reads vector `vector_idx` of a row of the tile. If the matrix is not Aligned, reads the four elements of which the
+   * last is `offset` before the last of that vector. */
+  template <bool Aligned, int Width>
+  static GK__D void read_vector(float (&x)[Width], const float *c_tile, unsigned row_idx, unsigned vector_idx,
+                                unsigned offset) {
+    if (Aligned) {
+      GK__UNROLL
+      for (unsigned i = 0; i < Width; i += 4) {
+        const word_type word = read_word(c_tile, row_idx, vector_idx * (Width / 4) + i / 4);
+        GK__UNROLL
+        for (unsigned j = 0; j < 4; j++) x[i + j] = word.value[j];
+      }
+      return;
+    }
+    const word_type before = read_word(c_tile, row_idx, vector_idx > 0 ? vector_idx - 1 : 0),
+                    word = read_word(c_tile, row_idx, vector_idx);
+    const float both[7] = {before.value[1], before.value[2], before.value[3], word.value[0],
+                           word.value[1],   word.value[2],   word.value[3]};
     float some[5];
-    vector result;
     GK__UNROLL
     for (int i = 0; i < 5; i++) some[i] = offset & 2 ? both[i] : both[i + 2];
     GK__UNROLL
-    for (int i = 0; i < 4; i++) result.value[i] = offset & 1 ? some[i] : some[i + 1];
-    return result;
+    for (int i = 0; i < 4; i++) x[i] = offset & 1 ? some[i] : some[i + 1];
   }
   /* The number of elements from the last boundary of a vector of the matrix to the tile's first element in a row. */
   template <class Epilogue> static GK__D unsigned row_offset(const Epilogue &epilogue, unsigned row_idx) {
@@ -6063,41 +6241,37 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
    * its begin and the others at its end: store_ends stores these. The epilogue's matrix begins at the tile. */
   template <int Width, bool Aligned, class Epilogue>
   static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue) {
-    typedef gk__vector<float, Width> row_vector;
     const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors,
                    batch = 16 / Width; /* vectors that are loaded before the first one is stored */
     static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
                   "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
     const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
-    const unsigned first_row = threadIdx.x / row_vectors, vector_idx = threadIdx.x % row_vectors;
+    const unsigned thread = threadIdx.x % Threads;
+    const unsigned first_row = thread / row_vectors, vector_idx = thread % row_vectors;
     const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * Width - offset;
     if ((!Aligned && vector_idx == 0) || col_idx >= col_count) return;
     GK__UNROLL_BY(1)
     for (unsigned row0 = first_row; row0 < row_count; row0 += row_step * batch) {
-      row_vector x[batch];
+      float x[batch][Width];
       GK__UNROLL
-      for (unsigned j = 0; j < batch; j++) {
-        const float *const row_data = c_tile + (row0 + j * row_step) * pitch;
-        x[j] = read_vector(std::integral_constant<bool, Aligned>(), reinterpret_cast<const row_vector *>(row_data),
-                           vector_idx, offset);
-      }
+      for (unsigned j = 0; j < batch; j++) read_vector<Aligned>(x[j], c_tile, row0 + j * row_step, vector_idx, offset);
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
         const unsigned row_idx = row0 + j * row_step;
         if (row_idx >= row_count) break;
         if (col_idx + Width <= col_count)
-          epilogue.store_vector(row_idx, col_idx, x[j].value);
+          epilogue.store_vector(row_idx, col_idx, x[j]);
         else
-          epilogue.store(row_idx, col_idx, x[j].value);
+          epilogue.store(row_idx, col_idx, x[j]);
       }
     }
   }
   template <class Epilogue> static GK__D void store_ends(const float *c_tile, const Epilogue &epilogue) {
     GK__UNROLL_BY(1)
-    for (unsigned i = threadIdx.x; i < Rows * 4; i += Threads) {
+    for (unsigned i = threadIdx.x % Threads; i < Rows * 4; i += Threads) {
       const unsigned col_idx = (i % 4 + Cols - row_offset(epilogue, i / 4)) % Cols;
-      const float x[1] = {c_tile[i / 4 * pitch + col_idx]};
+      const float x[1] = {c_tile[Layout::word_at(i / 4, col_idx / 4) * 4 + col_idx % 4]};
       epilogue.store(i / 4, col_idx, x);
     }
   }
@@ -6650,11 +6824,8 @@ template <int Stages, int StageBytes> struct gk__pipeline_state {
 /* A barrier of the cluster that orders no memory accesses. */
 GK__D void gk__cluster_barrier_relaxed() {
   __syncwarp();
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-}
-GK__D void gk__cluster_barrier() {
-  __syncwarp();
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  gk__ptx_barrier_cluster_arrive_relaxed();
+  gk__ptx_barrier_cluster_wait_acquire();
 }
 
 /* The loads and the MMAs of a thread for one stage. The storage order of the operands is known at compile time, so that
@@ -7819,18 +7990,10 @@ template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsign
   return k * (Outer * ElementBytes) + ((word_idx ^ (ElementBytes == 2 ? k % 8 : k % 4 * 2)) * 16);
 }
 
-/* Aligns the ring to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses a
- * 128-byte boundary needs two shared-memory wavefronts: with the 16 bytes of a ticket in front of an unaligned ring,
+/* A ring is aligned to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses
+ * a 128-byte boundary needs two shared-memory wavefronts: with the 16 bytes of a ticket in front of an unaligned ring,
  * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
-GK__D unsigned char *gk__align_ring(unsigned char *shared) {
-#ifdef __CUDA_ARCH__
-  const unsigned address = gk__shared_address(shared);
-#else
-  const uintptr_t address = reinterpret_cast<uintptr_t>(shared);
-#endif
-  return shared + (GK__RING_ALIGNMENT - address % GK__RING_ALIGNMENT) % GK__RING_ALIGNMENT;
-}
 
 /* Loads the tiles of one operand into the ring, stage by stage. Parts: 3 for emulated fp32. If k is not a multiple of a
  * stage, the first stage has the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows
@@ -8111,7 +8274,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   const int element_bytes = gk__tensor_type<Element>::bytes;
   const size_t stage_depth = Config::bytes / element_bytes;
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
-  unsigned char *const ring = gk__align_ring(dynamic_shared);
+  unsigned char *const ring = gk__align_shared<GK__RING_ALIGNMENT>(dynamic_shared);
   gk__wait_for_earlier_work();
   if (!p.c.condition.holds()) return;
   const unsigned partition = blockIdx.y;
@@ -8362,13 +8525,19 @@ cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
  *
- * wgmma reads both operands from shared memory. TMA loads them as boxes of 128 bytes by a number of rows, with the
- * 128-byte swizzle, and fills zeros beyond the ends of a matrix. The blocks are warp-specialised: one thread of the
- * producer warpgroup issues the loads, and one or more consumer warpgroups multiply. Each stage of the ring between
- * them has a full barrier and an empty barrier.
+ * One kernel by wgmma. The blocks are warp-specialised: in the producer warpgroup one thread for each operand issues
+ * the loads, and one or more consumer warpgroups multiply. TMA loads boxes of 128 bytes by a number of rows, with the
+ * 128-byte swizzle, and fills zeros beyond the ends of a matrix. Each stage of the ring has a full barrier and an empty
+ * barrier. Without clusters the blocks are persistent. If a product has few tiles, the blocks of a cluster split the k
+ * of a tile, and reduce their accumulators through distributed shared memory.
  *
  * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
- * so transposed operands need no copy.
+ * so transposed operands need no copy. It reads 32-bit operands from shared memory in K-major order only, but its first
+ * operand may come from registers, which a thread can fill from any order. So if one operand of tf32 is K-major and the
+ * other one MN-major, the kernel takes the K-major one as a and the MN-major one as b, which is in registers. If that
+ * swaps A and B, it computes tiles of C^T. TMA rounds to tf32, so there is no pass before the product. A wgmma fragment
+ * of a thread has rows g and g + 8 of the 16 rows of its warp (g = lane / 4). Which rows of a box these are is free;
+ * the kernel takes adjacent ones: one 8-byte load reads both, and half a warp has no bank conflicts.
  *
  * A K-major A may have any alignment. TMA requires that rows are a multiple of 16 bytes apart, and reads an additional
  * sector of a row that does not begin at a multiple of 32 bytes. But every 2nd, 4th, 8th or 16th row is a multiple of
@@ -8394,19 +8563,23 @@ struct __align__(128) gk__tensor_map {
   uint64_t words[16];
 };
 
+/* The kernel computes tiles of A B with rows of A and columns of B; with `swapped`, a and b are B^T and A^T, and the
+ * tiles those of C^T. */
 struct gk__wgmma_params {
   gk__tensor_map a, b, c;
   void *dest;
   size_t ldc, stride_c;
-  unsigned m, n, k_blocks, stage_bytes; /* stage_bytes: of the operands that TMA loads into one stage */
+  unsigned m, n, k_blocks;
+  unsigned rows, cols, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
   unsigned tiles_m, tiles_n, first_tile,
-      end_tile;         /* tiles of one C; tiles of this launch, numbered through the batch */
+      end_tile; /* tiles of one C; tiles of this launch, numbered through the batch */
+  unsigned cluster_size;
   unsigned raster_rows; /* raster order: groups of this many rows of tiles, which share their operands in L2 */
   float alpha, beta;
   const unsigned *strict;
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
-  bool tma_store;                                  /* TMA stores C; else threads do */
-  bool pairs_aligned;                              /* pairs of elements of C can be accessed at once */
+  bool swapped;
+  bool tma_store; /* TMA stores C, which is alpha A B; else threads do */
   /* An A that is not split: one matrix, without a lead. */
   static const bool splits = false;
   GK__D unsigned matrices() const { return 1; }
@@ -8431,201 +8604,72 @@ template <class Shape, class Func> struct gk__wgmma_args : Shape::params {
   explicit gk__wgmma_args(const Func &f) : Shape::params(), func(f) {}
 };
 
-/* A kernel configuration: a tile of Rows x Cols of C. One block computes a tile; with ClusterSplitK, the blocks of a
- * cluster split its k. TMA multicast within a cluster was no faster: the tiles of a raster group hit in L2, and large
- * products are limited by the power that the tensor cores draw. */
-template <int Products, int Rows, int Cols, int Stages, bool ClusterSplitK = false, bool Splits = false>
+/* A kernel configuration: a tile of Rows x Cols. The blocks of a cluster split its k. TMA multicast within a cluster
+ * was no faster: the tiles of a raster group hit in L2, and large products are limited by the power that the tensor
+ * cores draw. InRegisters: b, which is MN-major, is the first operand of wgmma and goes through registers. So the
+ * accumulators have the columns of the tile as their rows. */
+template <int Products, int Rows, int Cols, int Stages, bool Splits = false, bool InRegisters = false>
 struct gk__wgmma_shape {
   typedef gk__wgmma_params_of<Splits> params;
+  typedef std::integral_constant<bool, InRegisters> in_registers;
   static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
                    stages = Stages;
-  static const bool cluster_split_k = ClusterSplitK;
-  static const int m64_count = Rows > 128 ? 2 : 1; /* wgmma tiles of 64 rows per consumer warpgroup */
-  static const int consumers = Rows / 64 / m64_count, thread_count = 128 * (consumers + 1);
+  static const int m64_count = !InRegisters && Rows > 128 ? 2 : 1; /* wgmma tiles of 64 rows per consumer warpgroup */
+  static const int consumers = InRegisters ? Cols / 64 : Rows / 64 / m64_count, thread_count = 128 * (consumers + 1);
+  static const int acc_count = (InRegisters ? Rows : Cols) / 2; /* accumulators of a thread in a tile of 64 rows */
   static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
-  static const int box_bytes = 64 * 128;  /* 64 rows of 128 bytes: of an operand, or of C */
-  static const int pitch = 4 * Cols + 32; /* bytes; of accumulators in the cluster reduction; no bank conflicts */
-  static const int staging_bytes =
-      cluster_split_k ? Rows * pitch : consumers * 2 * box_bytes; /* accumulators of other blocks, or boxes of C */
-  static const int staging_offset = stages * stage_bytes, barriers_offset = staging_offset + staging_bytes;
+  static const int staging_offset = stages * stage_bytes; /* two boxes of C for each consumer */
+  static const int barriers_offset = staging_offset + consumers * 2 * gk__swizzled_boxes::box_bytes;
   static const int smem = barriers_offset + stages * 16 + 8 + 1024; /* the swizzle needs boxes aligned to 1024 bytes */
   /* setmaxnreg: the producer gives registers to the consumers. Each thread starts with at most 168. */
-  static const bool reallocates_registers = consumers > 1 && !cluster_split_k;
+  static const bool reallocates_registers = consumers > 1;
 };
 
 #ifdef GK__WGMMA_CODE
-
-/* wgmma: d = A B + d for 64 x Cols accumulators and 16 k (tf32: 8 k); d = A B where scale_d is 0. */
-#define GK__WGMMA_ACC_8(i)                                                                                             \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
-      "+f"(d[i + 7])
-#define GK__WGMMA_ACC_32(i) GK__WGMMA_ACC_8(i), GK__WGMMA_ACC_8(i + 8), GK__WGMMA_ACC_8(i + 16), GK__WGMMA_ACC_8(i + 24)
-#define GK__WGMMA_REGS_1 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-#define GK__WGMMA_REGS_2 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define GK__WGMMA_REGS_3 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-#define GK__WGMMA_REGS_4 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define GK__WGMMA_REGS_5 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-#define GK__WGMMA_REGS_6 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define GK__WGMMA_REGS_7                                                                                               \
-  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-#define GK__WGMMA_REGS_8                                                                                               \
-  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define GK__WGMMA_REGS_64 GK__WGMMA_REGS_1 GK__WGMMA_REGS_2
-#define GK__WGMMA_REGS_128 GK__WGMMA_REGS_64 GK__WGMMA_REGS_3 GK__WGMMA_REGS_4
-#define GK__WGMMA_REGS_192 GK__WGMMA_REGS_128 GK__WGMMA_REGS_5 GK__WGMMA_REGS_6
-#define GK__WGMMA_REGS_256 GK__WGMMA_REGS_192 GK__WGMMA_REGS_7 GK__WGMMA_REGS_8
-#define GK__WGMMA_16(col_count, type, a, b, scale_d, trans_a, trans_b, ...)                                            \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
-               "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " trans_a         \
-                                                                        ", " trans_b ";\n}"                            \
-               : __VA_ARGS__                                                                                           \
-               : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB))
-#define GK__WGMMA_8(col_count, a, b, scale_d, ...)                                                                     \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
-               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}" __VA_ARGS__)
-/* x0 to x5 are the operands behind the accumulators. gk__wgmma_registers has A in registers. */
-#define GK__WGMMA_COLS(col_count, x0, x1, x2, x3, x4, x5, ...)                                                         \
-  template <int Kind, int TransA, int TransB> struct gk__wgmma<col_count, Kind, TransA, TransB> {                      \
-    static GK__D void multiply(float (&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                 \
-      if (Kind == 0)                                                                                                   \
-        GK__WGMMA_16(col_count, "f16", x0, x1, x2, x3, x4, __VA_ARGS__);                                               \
-      else if (Kind == 1)                                                                                              \
-        GK__WGMMA_16(col_count, "bf16", x0, x1, x2, x3, x4, __VA_ARGS__);                                              \
-      else                                                                                                             \
-        GK__WGMMA_8(col_count, x0, x1, x2, : __VA_ARGS__ : "l"(desc_a), "l"(desc_b), "r"(add));                        \
-    }                                                                                                                  \
-  };                                                                                                                   \
-  template <> struct gk__wgmma_registers<col_count> {                                                                  \
-    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
-      GK__WGMMA_8(col_count, "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5,                                               \
-                  : __VA_ARGS__                                                                                        \
-                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                \
-    }                                                                                                                  \
-  }
-template <int Cols, int Kind, int TransA, int TransB> struct gk__wgmma;
-template <int Cols> struct gk__wgmma_registers;
-GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
-GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
-GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-               GK__WGMMA_ACC_32(64));
-GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-               GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
 /* The matrix descriptor of an operand in shared memory: 128-byte swizzle; 1024 bytes from 8 rows (MN-major: 8 k) to the
  * next; MN-major: one box, 8192 bytes, from 64 rows or columns to the next. */
 GK__D uint64_t gk__wgmma_descriptor(unsigned address) {
   return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
-GK__D void gk__wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-GK__D void gk__wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/* Waits for all wgmma of this warpgroup. The empty asm keeps the compiler from reading the accumulators earlier. */
+/* Waits for all wgmma of this warpgroup. The barriers keep the compiler from reading the accumulators earlier. */
 template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  gk__ptx_wgmma_wait_group<0>();
   GK__UNROLL
-  for (int i = 0; i < Count; i++) asm volatile("" : "+f"(acc[i])::"memory");
+  for (int i = 0; i < Count; i++) gk__forget(&acc[i]);
 }
 template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Count]) {
   GK__UNROLL
   for (int e = 0; e < Each; e++) gk__wgmma_wait(acc[e]);
 }
 
-/* TMA: loads the box whose first element is in column x and row y. product, part: the matrix. */
-GK__D void gk__tma_load(unsigned dest, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
-                        unsigned product, unsigned part) {
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
-               "%5, %6}], [%2];" ::"r"(dest),
-               "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
-               : "memory");
-}
-GK__D void gk__tma_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product,
-                         unsigned part) {
-  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];\n"
-               "cp.async.bulk.commit_group;" ::"l"(map),
-               "r"(from), "r"(x), "r"(y), "r"(product), "r"(part)
-               : "memory");
-}
-
-/* Two elements of a half-precision type in 32 bits, and one of them back to float. */
+/* Two elements of a half-precision type in 32 bits. */
 template <class Out> GK__D unsigned gk__pack_pair(float x, float y) {
-  unsigned pair;
-  if (gk__wgmma_type<Out>::kind == 0)
-    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(x), "f"(y));
-  else
-    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(x), "f"(y));
-  return pair;
-}
-template <class Out> GK__D float gk__unpack_half(unsigned bits) {
-  float x;
-  if (gk__wgmma_type<Out>::kind == 0)
-    asm("{\n.reg .b16 h;\ncvt.u16.u32 h, %1;\ncvt.f32.f16 %0, h;\n}" : "=f"(x) : "r"(bits));
-  else
-    x = __uint_as_float(bits << 16);
-  return x;
-}
-
-/* Elements col_idx and col_idx + 1 of a row of C, of which the first `item_count` (0 to 2) are in bounds. */
-template <class Out>
-GK__D void gk__load_pair(const void *row_data, unsigned col_idx, int item_count, bool pairs_aligned, float *x,
-                         float *y) {
-  if (gk__wgmma_type<Out>::bytes == 4) {
-    const float *const from = static_cast<const float *>(row_data) + col_idx;
-    if (item_count > 0) *x = from[0];
-    if (item_count > 1) *y = from[1];
-  } else {
-    const unsigned short *const from = static_cast<const unsigned short *>(row_data) + col_idx;
-    if (item_count > 1 && pairs_aligned) {
-      const unsigned pair = *reinterpret_cast<const unsigned *>(from);
-      *x = gk__unpack_half<Out>(pair & 0xffff);
-      *y = gk__unpack_half<Out>(pair >> 16);
-    } else {
-      if (item_count > 0) *x = gk__unpack_half<Out>(from[0]);
-      if (item_count > 1) *y = gk__unpack_half<Out>(from[1]);
-    }
-  }
-}
-template <class Out>
-GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool pairs_aligned, float x, float y) {
-  if (gk__wgmma_type<Out>::bytes == 4) {
-    float *const dest = static_cast<float *>(row_data) + col_idx;
-    if (item_count > 1 && pairs_aligned)
-      *reinterpret_cast<float2 *>(dest) = make_float2(x, y);
-    else {
-      if (item_count > 0) dest[0] = x;
-      if (item_count > 1) dest[1] = y;
-    }
-  } else {
-    unsigned short *const dest = static_cast<unsigned short *>(row_data) + col_idx;
-    const unsigned pair = gk__pack_pair<Out>(x, y);
-    if (item_count > 1 && pairs_aligned)
-      *reinterpret_cast<unsigned *>(dest) = pair;
-    else {
-      if (item_count > 0) dest[0] = static_cast<unsigned short>(pair & 0xffff);
-      if (item_count > 1) dest[1] = static_cast<unsigned short>(pair >> 16);
-    }
-  }
+  return gk__wgmma_type<Out>::kind == 0 ? gk__ptx_cvt_rn_f16x2_f32(x, y) : gk__ptx_cvt_rn_bf16x2_f32(x, y);
 }
 
 /* The pipeline state of a warpgroup. */
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stages, Shape::stage_bytes> {
-  unsigned boxes_stored; /* of C, by this warpgroup; selects the staging buffer */
-  GK__D explicit gk__wgmma_pipeline(unsigned smem)
-      : gk__pipeline_state<Shape::stages, Shape::stage_bytes>{smem, smem + Shape::barriers_offset, 0, 0},
-        boxes_stored(0) {}
+  unsigned slabs_stored; /* of C, by this warpgroup */
+  unsigned char *ring;
+  GK__D explicit gk__wgmma_pipeline(unsigned char *shared)
+      : gk__pipeline_state<Shape::stages, Shape::stage_bytes>{gk__shared_address(shared),
+                                                              gk__shared_address(shared) + Shape::barriers_offset, 0,
+                                                              0},
+        slabs_stored(0), ring(shared) {}
+  GK__D unsigned char *staging() const { return ring + Shape::staging_offset; }
   /* Completes when all partials of the cluster reduction have arrived. */
   GK__D unsigned reduce_barrier() const { return this->barriers + Shape::stages * 16; }
-  /* By one thread, before the other threads use a barrier. Each warp of the consumers arrives at an empty barrier. */
-  GK__D void init_barriers(bool reduces) const {
-    gk__pipeline_state<Shape::stages, Shape::stage_bytes>::init_barriers(1, 4 * Shape::consumers);
-    if (reduces) gk__ptx_mbarrier_init(reduce_barrier(), 1);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  /* Called by one thread, before other threads use a barrier. Both producers arrive at a full barrier, and each warp of
+   * the consumers at an empty one. */
+  GK__D void init_barriers() const {
+    gk__pipeline_state<Shape::stages, Shape::stage_bytes>::init_barriers(2, 4 * Shape::consumers);
+    gk__ptx_mbarrier_init(reduce_barrier(), 1);
+    gk__ptx_fence_mbarrier_init();
+    gk__ptx_mbarrier_arrive_expect_tx(reduce_barrier(), Shape::row_count * Shape::col_count * 4);
   }
 };
 
-/* The rank of this block in its cluster, and the number of blocks of the cluster. */
-GK__D void gk__cluster_place(unsigned *cluster_rank, unsigned *cluster_size) {
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(*cluster_rank));
-  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(*cluster_size));
-}
 /* Adds four floats from shared memory. */
 GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
   gk__vector<float, 4> x;
@@ -8637,71 +8681,69 @@ GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
 /* A work tile: the product in the batch, and the first row and column. row_idx is a row of one of the matrices that A
  * is split into. */
 struct gk__wgmma_work_tile {
-  unsigned batch, row_idx, col_idx, matrix_idx;
-  /* The row of C of row i of the tile. */
-  template <class Config> GK__D unsigned c_row(const Config &p, unsigned i) const {
-    return (row_idx + i) * p.matrices() + matrix_idx;
-  }
+  unsigned batch, matrix_idx, row_idx, col_idx;
 };
 template <class Shape>
-GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk__wgmma_params &p, unsigned tile_idx, unsigned matrices) {
-  const unsigned product_tiles = p.tiles_m * p.tiles_n, group_tiles = p.raster_rows * p.tiles_n;
-  const unsigned in_product = tile_idx % product_tiles, in_group = in_product % group_tiles;
-  const unsigned first_row = in_product / group_tiles * p.raster_rows;
-  const unsigned group_rows = min(p.raster_rows, p.tiles_m - first_row);
-  const unsigned tile_row = first_row + in_group % group_rows;
-  return gk__wgmma_work_tile{tile_idx / product_tiles, tile_row / matrices * Shape::row_count,
-                             in_group / group_rows * Shape::col_count, tile_row % matrices};
+GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const typename Shape::params &p, unsigned tile_idx) {
+  const unsigned product_tiles = p.tiles_m * p.tiles_n, matrices = p.matrices();
+  const gk__raster_tile tile(tile_idx % product_tiles, p.tiles_m, p.tiles_n, p.raster_rows);
+  return {tile_idx / product_tiles, tile.row_idx % matrices, tile.row_idx / matrices * Shape::row_count,
+          tile.col_idx * Shape::col_count};
 }
 
-/* By the producer: loads the operands of a work tile. */
-template <class Shape, class Element>
+/* Called by one thread: loads a or b of a work tile. Each operand has a thread, which issues half of what a k block
+ * needs. Boxes beyond the end of an MN-major operand are not loaded: the elements in their place only reach
+ * accumulators that are not stored. */
+template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
                           const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
-  const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, lead = p.lead(work.matrix_idx);
-  for (unsigned k = first_k_block * depth; k < (first_k_block + k_blocks) * depth; k += depth) {
+  const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count, box_outer = depth; /* MN-major */
+  const gk__tensor_map *const map = OfB ? &p.b : p.map_a(work.matrix_idx);
+  const bool k_major = OfB ? p.b_k_major : p.a_k_major;
+  const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
+                 outer = OfB ? work.col_idx : work.row_idx, left = min((OfB ? p.cols : p.rows) - outer, tile_outer),
+                 rows = k_major ? (OfB ? tile_outer : p.box_rows) : (left + box_outer - 1) / box_outer * box_outer;
+  unsigned k = first_k_block * depth - (OfB ? lead : 0);
+  for (unsigned k_block = 0; k_block < k_blocks; k_block++, k += depth) {
     gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
-    const unsigned full = pipe.full_barrier();
-    gk__ptx_mbarrier_arrive_expect_tx(full, p.stage_bytes);
-    unsigned dest = pipe.stage_address();
-    for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::a_bytes) {
-      if (p.a_k_major)
-        gk__tma_load(dest, p.map_a(work.matrix_idx), full, k, work.row_idx, product_a, part);
-      else
-        for (unsigned i = 0; i < Shape::row_count; i += 64)
-          gk__tma_load(dest + i * 128, &p.a, full, work.row_idx + i, k, product_a, part);
-    }
-    for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::b_bytes) {
-      if (p.b_k_major)
-        gk__tma_load(dest, &p.b, full, k - lead, work.col_idx, product_b, part);
-      else
-        for (unsigned i = 0; i < Shape::col_count; i += 64)
-          gk__tma_load(dest + i * 128, &p.b, full, work.col_idx + i, k - lead, product_b, part);
+    const unsigned full = pipe.full_barrier(), dest = pipe.stage_address() + (OfB ? Shape::parts * Shape::a_bytes : 0);
+    gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * rows * 128);
+    GK__UNROLL
+    for (unsigned part = 0; part < Shape::parts; part++) {
+      const unsigned part_dest = dest + part * (tile_outer * 128);
+      if (k_major) {
+        gk__ptx_cp_async_bulk_tensor_4d_load(part_dest, map, full, k, outer, product, part);
+        continue;
+      }
+      GK__UNROLL
+      for (unsigned i = 0; i < tile_outer; i += box_outer)
+        if (i < left) gk__ptx_cp_async_bulk_tensor_4d_load(part_dest + i * 128, map, full, outer + i, k, product, part);
     }
     pipe.advance();
   }
 }
-
-/* By all consumers: clears the lead of A, the first `bytes` bytes of each of `row_count` rows, in the next stage. The
- * rows begin at `from` in the stage. */
-template <class Shape>
-GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned from, unsigned row_count,
-                                unsigned bytes) {
-  gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
-  for (unsigned i = threadIdx.x - 128; i < row_count; i += Shape::consumers * 128) {
-    const unsigned row_address = pipe.stage_address() + from + i * 128;
-    for (unsigned pos = 0; pos < bytes; pos += 2)
-      asm volatile("st.shared.b16 [%0], %1;" ::"r"(row_address + (pos ^ i % 8 * 16)),
-                   "h"(static_cast<unsigned short>(0))
-                   : "memory");
-  }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  asm volatile("bar.sync %0, %1;" ::"n"(1 + Shape::consumers), "n"(Shape::consumers * 128)
-               : "memory"); /* barriers 1 to `consumers` are those of single warpgroups */
+/* The same for all work tiles of this block. */
+template <class Shape, class Element, bool OfB>
+GK__D void gk__wgmma_produce(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe, unsigned first_k_block,
+                             unsigned k_blocks) {
+  for (unsigned tile_idx = p.first_tile + blockIdx.x / p.cluster_size; tile_idx < p.end_tile;
+       tile_idx += gridDim.x / p.cluster_size)
+    gk__wgmma_load<Shape, Element, OfB>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx), first_k_block, k_blocks);
 }
 
-/* By all lanes of a warp that has read a stage. */
+/* Called by all consumers: clears the lead of A, the first `bytes` bytes of each row, in the next stage. */
+template <class Shape> GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned bytes) {
+  gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
+  for (unsigned i = threadIdx.x - 128; i < Shape::row_count; i += Shape::consumers * 128) {
+    const unsigned row_address = pipe.stage_address() + i * 128;
+    for (unsigned pos = 0; pos < bytes; pos += 2) gk__ptx_st_shared_b16(row_address + (pos ^ i % 8 * 16), 0);
+  }
+  gk__ptx_fence_proxy_async();
+  gk__ptx_bar_sync<1 + Shape::consumers, Shape::consumers * 128>(); /* 1 to `consumers`: those of single warpgroups */
+}
+
+/* Called by all lanes of a warp that has read a stage. */
 GK__D void gk__wgmma_release_stage(unsigned empty) {
   if (threadIdx.x % 32 == 0) gk__ptx_mbarrier_arrive(empty);
 }
@@ -8717,26 +8759,27 @@ template <int Products> GK__D unsigned gk__bf16_part(int i, bool of_b) {
  * own are complete. Emulated fp32: tensor cores truncate their sums, so each k block has accumulators of its own, which
  * are then added with rounding. */
 template <class Shape, int Kind, int TransA, int TransB>
-GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 2], gk__wgmma_pipeline<Shape> &pipe,
+GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe,
                               unsigned group, unsigned k_blocks) {
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   unsigned last = 0;
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
-    const uint64_t a = gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * Shape::box_bytes));
+    const uint64_t a =
+        gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * gk__swizzled_boxes::box_bytes));
     const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::parts * Shape::a_bytes);
-    gk__wgmma_fence();
+    gk__ptx_wgmma_fence();
     if (Shape::products == 1) {
       GK__UNROLL
       for (unsigned i = 0; i < 4; i++) {
         GK__UNROLL
         for (unsigned e = 0; e < Shape::m64_count; e++)
-          gk__wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(
-              acc[e], a + e * (Shape::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
+          gk__ptx_wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(
+              acc[e], a + e * (gk__swizzled_boxes::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
       }
-      gk__wgmma_commit();
+      gk__ptx_wgmma_commit_group();
       if (k_block > 0) {
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        gk__ptx_wgmma_wait_group<1>();
         gk__wgmma_release_stage(last);
       }
       last = pipe.empty_barrier();
@@ -8748,10 +8791,10 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
         const uint64_t of_b = b + gk__bf16_part<Shape::products>(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
-                                                                      i > 0 || product > 0);
+          gk__ptx_wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
+                                                                          i > 0 || product > 0);
       }
-      gk__wgmma_commit();
+      gk__ptx_wgmma_commit_group();
       gk__wgmma_wait(part);
       gk__wgmma_release_stage(pipe.empty_barrier());
       GK__UNROLL
@@ -8765,212 +8808,337 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
   }
 }
 
-/* The epilogue of a pair of neighbours, which are multiplied by alpha already: f(pair + beta C). Returns how many of
- * them are in bounds; the others do not change. c is the first element of their row. */
-template <class Out, class Args>
-GK__D int gk__wgmma_finish_pair(const Args &p, const void *c, unsigned row_idx, unsigned col_idx, float *pair) {
-  int item_count = 0;
-  if (row_idx < p.m && col_idx < p.n) item_count = col_idx + 1 < p.n ? 2 : 1;
-  if (p.beta != 0) {
-    float old[2] = {0, 0};
-    gk__load_pair<Out>(c, col_idx, item_count, p.pairs_aligned, old, old + 1);
-    pair[0] = fmaf(p.beta, old[0], pair[0]);
-    pair[1] = fmaf(p.beta, old[1], pair[1]);
-  }
-  if (item_count > 0) pair[0] = p.func(pair[0], row_idx, col_idx);
-  if (item_count > 1) pair[1] = p.func(pair[1], row_idx, col_idx + 1);
-  return item_count;
+/* The first of the two adjacent rows of a thread's fragment of b: its 16-byte word within a box of 32 rows by 32 k, and
+ * its row within the 64 of the warpgroup. */
+GK__D unsigned gk__register_operand_word() {
+  return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4;
 }
-/* The functor of accumulators whose columns are in bounds: of both rows of a thread, or of the upper one alone. Without
- * branches between them, loads of the functor are under way together. */
-template <unsigned Rows, class Args, int Count>
-GK__D void gk__wgmma_apply(const Args &p, float (&acc)[Count], size_t row_idx, size_t row_below, size_t col_idx) {
-  GK__UNROLL
-  for (unsigned i = 0; i < Count; i++)
-    if (i / 2 % 2 < Rows) acc[i] = p.func(acc[i], i / 2 % 2 ? row_below : row_idx, col_idx + i / 4 * 8 + i % 2);
-}
-/* The epilogue of a pair, if it is not finished, and stores those in bounds. */
-template <class Out, class Args>
-GK__D void gk__wgmma_store_pair(const Args &p, void *c, unsigned row_idx, unsigned col_idx, float *pair,
-                                bool finished = false) {
-  const int item_count = finished ? 2 : gk__wgmma_finish_pair<Out>(p, c, row_idx, col_idx, pair);
-  gk__store_pair<Out>(c, col_idx, item_count, p.pairs_aligned, pair[0], pair[1]);
+GK__D unsigned gk__register_operand_row() {
+  return threadIdx.x / 64 % 2 * 32 + gk__register_operand_word() * 4 + threadIdx.x / 4 % 2 * 2;
 }
 
-/* Stores RowBytes bytes of each of the 16 rows of a warp's accumulators to shared memory, as elements of C. Of every 8
- * columns a thread holds two adjacent elements in one row and two in the row 8 below. The 16-byte words of a row are
- * permuted as TMA's 128-byte swizzle does, which also avoids bank conflicts. */
-template <class Out, int RowBytes> GK__D void gk__wgmma_store_shared(const float *acc, unsigned dest) {
-  const unsigned lane_id = threadIdx.x % 32;
+/* The same with b out of registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
+template <class Shape>
+GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
+                                        unsigned k_blocks) {
+  const unsigned k = threadIdx.x % 4;
+  const unsigned low_address = Shape::a_bytes + (group * 2 + threadIdx.x / 64 % 2) * (32 * 128) + k * 128 +
+                               (gk__register_operand_word() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
+  unsigned fragment[4][4], last = 0;
+  GK__UNROLL_BY(1)
+  for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
+    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
+    const unsigned from = pipe.stage_address() + low_address,
+                   high_address = pipe.stage_address() + (low_address ^ 64) + 512; /* k + 4 */
+    const uint64_t columns = gk__wgmma_descriptor(pipe.stage_address());
+    GK__UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+      gk__ptx_wgmma_wait_group<3>();
+      gk__ptx_ld_shared_v2_b32(&fragment[i][0], &fragment[i][1], from + i * 1024);
+      gk__ptx_ld_shared_v2_b32(&fragment[i][2], &fragment[i][3], high_address + i * 1024);
+      gk__ptx_wgmma_fence();
+      gk__ptx_wgmma_registers<Shape::row_count>::multiply(acc, fragment[i], columns + i * 2, i > 0 || k_block > 0);
+      gk__ptx_wgmma_commit_group();
+    }
+    if (k_block > 0) gk__wgmma_release_stage(last);
+    last = pipe.empty_barrier();
+    pipe.advance();
+  }
+  gk__wgmma_wait(acc);
+  if (k_blocks > 0) gk__wgmma_release_stage(last);
+}
+
+/* The main loop for the storage orders of the operands. */
+template <class Shape, class Element>
+GK__D void gk__wgmma_multiply_tile(std::false_type, const typename Shape::params &p,
+                                   float (&acc)[Shape::m64_count][Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe,
+                                   unsigned group, unsigned k_blocks) {
+  const int kind = gk__wgmma_type<Element>::kind;
+  if (kind == 2 || (p.a_k_major && p.b_k_major))
+    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, k_blocks);
+  else if (p.a_k_major)
+    gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, group, k_blocks);
+  else if (p.b_k_major)
+    gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, k_blocks);
+  else
+    gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, k_blocks);
+}
+template <class Shape, class Element>
+GK__D void gk__wgmma_multiply_tile(std::true_type, const typename Shape::params &, float (&acc)[1][Shape::acc_count],
+                                   gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned k_blocks) {
+  gk__wgmma_multiply_registers<Shape>(acc[0], pipe, group, k_blocks);
+}
+
+/* Where a thread's accumulators are in a tile of C. wgmma gives a thread a quad of each eight columns: pairs of
+ * neighbours in two rows. Quad 0 has its first element in (row_idx, col_idx), and its second pair is row_step rows
+ * below the first. The next quads follow every eight columns. If the tile is transposed, the pairs are of two rows
+ * each, and the quads follow every eight rows. */
+struct gk__quad_layout {
+  unsigned row_idx, col_idx, row_step;
+  bool transposed;
+  GK__D unsigned row_of(unsigned quad, unsigned pair) const {
+    return row_idx + pair * row_step + (transposed ? quad * 8 : 0);
+  }
+  GK__D unsigned col_of(unsigned quad) const { return col_idx + (transposed ? 0 : quad * 8); }
+  /* All four are loaded first: an address that depends on `transposed` would keep the accumulators from registers. */
+  GK__D gk__vector<float, 2> pair_of(const float *quad, unsigned pair) const {
+    const float x[4] = {quad[0], quad[1], quad[2], quad[3]};
+    const gk__vector<float, 2> upper = {{x[0], transposed ? x[2] : x[1]}}, lower = {{transposed ? x[1] : x[2], x[3]}};
+    return pair == 0 ? upper : lower;
+  }
+};
+/* Stores Quads quads of each thread of a warpgroup to boxes in shared memory: 64 rows, or 64 columns if transposed. */
+template <unsigned Quads>
+GK__D void gk__store_quads(const float *acc, const gk__quad_layout &layout, unsigned char *boxes) {
+  const unsigned box_rows = layout.transposed ? Quads * 8 : 64;
   GK__UNROLL
-  for (unsigned i = 0; i < RowBytes / 32; i++) {
-    if (gk__wgmma_type<Out>::bytes == 2) {
-      const float *const s = acc + i * 8;
-      const unsigned r = lane_id % 16, address = dest + r * RowBytes + ((2 * i + lane_id / 16) ^ r % 8) * 16;
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
-                   "r"(gk__pack_pair<Out>(s[0], s[1])), "r"(gk__pack_pair<Out>(s[2], s[3])),
-                   "r"(gk__pack_pair<Out>(s[4], s[5])), "r"(gk__pack_pair<Out>(s[6], s[7]))
-                   : "memory");
+  for (unsigned i = 0; i < Quads * 2; i++) {
+    const unsigned col_idx = layout.col_of(i / 2);
+    const unsigned word = gk__swizzled_boxes::word_at(layout.row_of(i / 2, i % 2), col_idx / 4, box_rows);
+    *reinterpret_cast<gk__vector<float, 2> *>(boxes + word * 16 + col_idx % 4 * 4) =
+        layout.pair_of(acc + i / 2 * 4, i % 2);
+  }
+}
+/* A slab: 8 KiB of C in shared memory, as one box of 64 rows, or as two of 32 rows if the tile is transposed. Stores
+ * the accumulators of a warpgroup to a slab: those of eight quads of a thread, if they are rounded to half types, else
+ * of four. */
+template <class Out> struct gk__wgmma_slab {
+  static const unsigned bytes = gk__wgmma_type<Out>::bytes, box_items = 128 / bytes, acc_count = 64 / bytes;
+  template <unsigned Slabs>
+  static GK__D void fill(unsigned char *slabs, const float *acc, const gk__quad_layout &layout) {
+    if (bytes == 4) {
+      gk__store_quads<4 * Slabs>(acc, layout, slabs);
+      return;
+    }
+    const unsigned lane_id = threadIdx.x % 32, row_idx = threadIdx.x % 128 / 32 * 16 + lane_id % 16;
+    GK__UNROLL
+    for (unsigned i = 0; i < 4 * Slabs; i++, acc += 8)
+      gk__ptx_stmatrix_x4(gk__shared_address(slabs) + gk__swizzled_boxes::word_at(row_idx, 2 * i + lane_id / 16) * 16,
+                          gk__pack_pair<Out>(acc[0], acc[1]), gk__pack_pair<Out>(acc[2], acc[3]),
+                          gk__pack_pair<Out>(acc[4], acc[5]), gk__pack_pair<Out>(acc[6], acc[7]));
+  }
+  /* Stores Slabs slabs that are beside each other to C of any alignment, from (row0, col0) on. A warp stores a row at a
+   * time, by words. If a row of half types does not begin at a word of C, its first and its last element are stored by
+   * themselves, because other threads store the other halves of these words. */
+  template <unsigned Slabs, class Epilogue>
+  static GK__D void store(const unsigned char *slabs, const Epilogue &epilogue, size_t row0, size_t col0) {
+    const unsigned lane_id = threadIdx.x % 32, row_items = Slabs * box_items;
+    if (row0 >= epilogue.m || col0 >= epilogue.n) return;
+    const unsigned row_end = epilogue.m - row0 < 64 ? static_cast<unsigned>(epilogue.m - row0) : 64,
+                   first_row = threadIdx.x % 128 / 32 * 16;
+    const unsigned item_count = epilogue.n - col0 < row_items ? static_cast<unsigned>(epilogue.n - col0) : row_items;
+    GK__UNROLL_BY(4)
+    for (unsigned i = first_row; i < min(first_row + 16, row_end); i++) {
+      Out *const dest = epilogue.dest + (row0 + i) * epilogue.leading_dim + col0;
+      const unsigned odd = bytes == 2 ? reinterpret_cast<uintptr_t>(dest) / 2 % 2 : 0;
+      GK__UNROLL
+      for (unsigned word_idx = lane_id; word_idx < Slabs * 32; word_idx += 32) {
+        unsigned word = word_of(slabs, i, word_idx);
+        if (odd) {
+          if (word_idx == 0) store_half(dest, word);
+          word = __funnelshift_r(word, word_of(slabs, i, (word_idx + 1) % (Slabs * 32)), 16);
+        }
+        const unsigned item_idx = word_idx * (4 / bytes) + odd;
+        if (item_idx + 4 / bytes <= item_count)
+          *reinterpret_cast<unsigned *>(dest + item_idx) = word;
+        else if (bytes == 2 && item_idx < item_count)
+          store_half(dest + item_idx, word);
+      }
+    }
+  }
+  static GK__D unsigned word_of(const unsigned char *slabs, unsigned row_idx, unsigned word_idx) {
+    const unsigned pos = gk__swizzled_boxes::word_at(row_idx, word_idx / 4) * 4 + word_idx % 4;
+    return reinterpret_cast<const unsigned *>(slabs)[pos];
+  }
+  static GK__D void store_half(Out *dest, unsigned word) {
+    *reinterpret_cast<unsigned short *>(dest) = static_cast<unsigned short>(word & 0xffff);
+  }
+};
+
+/* A tile of C: the product in the batch; the matrix of a split A that its rows belong to, of every matrices()-th row of
+ * C; the first row of those, and the first column. */
+struct gk__wgmma_tile_of_c {
+  unsigned batch, matrix_idx;
+  size_t row0, col0;
+};
+/* The tile of a consumer warpgroup, and the accumulators of this thread in it. */
+template <class Shape>
+GK__D gk__wgmma_tile_of_c gk__wgmma_group_tile(const typename Shape::params &p, const gk__wgmma_work_tile &work,
+                                               unsigned group) {
+  if (!Shape::in_registers::value)
+    return {work.batch, work.matrix_idx, work.row_idx + group * (Shape::m64_count * 64), work.col_idx};
+  const size_t col0 = work.col_idx + group * 64;
+  return {work.batch, work.matrix_idx, p.swapped ? col0 : work.row_idx, p.swapped ? work.row_idx : col0};
+}
+template <class Shape> GK__D gk__quad_layout gk__wgmma_quad_layout(const typename Shape::params &p) {
+  const unsigned lane_id = threadIdx.x % 32, pair_idx = lane_id % 4 * 2;
+  if (!Shape::in_registers::value) return {threadIdx.x % 128 / 32 * 16 + lane_id / 4, pair_idx, 8, false};
+  const unsigned row_idx = gk__register_operand_row();
+  return {p.swapped ? row_idx : pair_idx, p.swapped ? pair_idx : row_idx, 1, !p.swapped};
+}
+template <class Out, class Shape, class Func>
+GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Shape, Func> &p,
+                                                        const gk__wgmma_tile_of_c &tile) {
+  const size_t matrices = p.matrices(), matrix_idx = tile.matrix_idx;
+  return {static_cast<Out *>(p.dest) + tile.batch * p.stride_c + matrix_idx * p.ldc,
+          matrix_idx < p.m ? (p.m - matrix_idx - 1) / matrices + 1 : 0,
+          p.n,
+          p.ldc * matrices,
+          matrix_idx,
+          0,
+          matrices,
+          p.alpha,
+          p.beta,
+          p.func};
+}
+
+/* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
+ * C, the others in another one: in rows, or in columns if the tile is transposed. Loads of a functor are under way
+ * together, so there are no branches between them where all of a line is in C. */
+template <class Out, class Func, int Count>
+GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float (&acc)[Count],
+                           const gk__quad_layout &layout, size_t row0, size_t col0) {
+  const bool transposed = layout.transposed;
+  const size_t first_idx = transposed ? row0 + layout.row_idx : col0 + layout.col_idx,
+               end_idx = transposed ? epilogue.m : epilogue.n, line_count = transposed ? epilogue.n : epilogue.m;
+  const bool whole = (transposed ? row0 : col0) + Count * 2 <= end_idx;
+  GK__UNROLL
+  for (unsigned j = 0; j < 2; j++) {
+    const size_t line_idx = transposed ? col0 + layout.col_idx + j : row0 + layout.row_idx + j * layout.row_step;
+    const auto apply = [&](unsigned i, size_t idx) {
+      float &x = acc[i / 2 * 4 + j * 2 + i % 2];
+      x = epilogue.call(x, transposed ? idx : line_idx, transposed ? line_idx : idx);
+    };
+    if (line_idx >= line_count) continue;
+    if (whole) {
+      GK__UNROLL
+      for (unsigned i = 0; i < Count / 2; i++) apply(i, first_idx + i / 2 * 8 + i % 2);
     } else {
-      const float *const s = acc + i * 4;
-      const unsigned r = lane_id / 4,
-                     address = dest + r * RowBytes + ((2 * i + lane_id % 4 / 2) ^ r % 8) * 16 + lane_id % 2 * 8;
-      asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(address),
-                   "r"(address + 8 * RowBytes), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
-                   : "memory");
+      GK__UNROLL
+      for (unsigned i = 0; i < Count / 2; i++)
+        if (first_idx + i / 2 * 8 + i % 2 < end_idx) apply(i, first_idx + i / 2 * 8 + i % 2);
     }
   }
 }
-GK__D unsigned gk__wgmma_load_shared(unsigned row_address, unsigned pos, unsigned row_offset) {
-  unsigned word;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(row_address + (row_offset ^ pos % 8 * 16)) : "memory");
-  return word;
+template <class Out, int Count>
+GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, gk__identity> &, float (&)[Count], const gk__quad_layout &,
+                           size_t, size_t) {}
+/* Moves each accumulator to the register of the one that is Distance before. A loop with long code is not unrolled, so
+ * it needs its accumulators in the same registers each time. */
+template <int Distance, int Blocks, int Count> GK__D void gk__shift_accumulators(float (&acc)[Blocks][Count]) {
+  GK__UNROLL
+  for (int i = Distance; i < Blocks * Count; i++)
+    acc[(i - Distance) / Count][(i - Distance) % Count] = acc[i / Count][i % Count];
 }
-
-/* A warp stores `item_count` elements of row `pos` of its staging buffer to C. The lanes store consecutive 32-bit
- * words, whatever the alignment. If dest is not a multiple of 4 bytes, the first and the last element are stored by
- * themselves, because other warps or blocks store the other halves of their words. */
-template <class Out, int RowBytes>
-GK__D void gk__wgmma_store_row(unsigned char *dest, unsigned from, unsigned pos, int item_count) {
-  const int lane_id = static_cast<int>(threadIdx.x % 32);
-  from += pos * RowBytes;
-  if (gk__wgmma_type<Out>::bytes == 4) {
+/* Waits before and after accumulators are stored to the slabs. A warp then stores 16 rows of C to global memory. They
+ * are those of its own accumulators, except if an operand is in registers. */
+template <class Shape> GK__D void gk__wgmma_sync_staging(unsigned group) {
+  if (Shape::in_registers::value)
+    gk__ptx_bar_sync<128>(1 + group);
+  else
+    __syncwarp();
+}
+/* The epilogue of a consumer warpgroup, whose accumulators are Blocks tiles of 64 rows. It has two slabs of shared
+ * memory, and stores C in one of three ways. TMA stores one slab while the other one is filled. Where C is not aligned
+ * as TMA requires, threads store the slabs. With a beta, both slabs together hold a tile of 64 x 64 floats, and threads
+ * load and store C in whole rows, which takes 0.6 to 0.9 of the time of loading C by accumulators. */
+template <class Shape, class Out, class Func, int Blocks, int Count>
+GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Blocks][Count],
+                           const gk__wgmma_tile_of_c &tile, const gk__quad_layout &layout, unsigned group,
+                           gk__wgmma_pipeline<Shape> &pipe) {
+  typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
+  typedef gk__wgmma_slab<Out> slab_type;
+  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slabs = Count / slab_type::acc_count;
+  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, tile);
+  unsigned char *const staging = pipe.staging() + group * (2 * slab_bytes);
+  const unsigned down = layout.transposed ? 1 : 0;
+  if (p.beta == 0) {
     GK__UNROLL
-    for (int i = lane_id; i < RowBytes / 4; i += 32)
-      if (i < item_count)
-        reinterpret_cast<unsigned *>(dest)[i] = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
-  } else if (reinterpret_cast<uintptr_t>(dest) & 2) {
+    for (unsigned e = 0; e < Blocks; e++) {
+      GK__UNROLL
+      for (unsigned i = 0; i < Count; i++) acc[e][i] *= p.alpha;
+      gk__wgmma_apply(epilogue, acc[e], layout, tile.row0 + e * 64, tile.col0);
+    }
+  }
+  if (p.tma_store) {
     GK__UNROLL
-    for (int i = lane_id; i < RowBytes / 4;
-         i += 32) { /* elements 2 i + 1 and 2 i + 2; for the last i only the former */
-      const unsigned low = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
-      const unsigned high = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i + 1) * 4 % RowBytes);
-      unsigned short *const pair = reinterpret_cast<unsigned short *>(dest) + 2 * i + 1;
-      if (i == 0 && item_count > 0) pair[-1] = static_cast<unsigned short>(low & 0xffff);
-      if (i < RowBytes / 4 - 1 && 2 * i + 2 < item_count)
-        *reinterpret_cast<unsigned *>(pair) = __funnelshift_r(low, high, 16);
-      else if (2 * i + 1 < item_count)
-        pair[0] = static_cast<unsigned short>(low >> 16);
+    for (unsigned i = 0; i < Blocks * slabs; i++, pipe.slabs_stored++) {
+      const unsigned distance = i % slabs * slab_type::acc_count * 2;
+      unsigned char *const slab = staging + pipe.slabs_stored % 2 * slab_bytes;
+      if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<1>();
+      gk__ptx_bar_sync<128>(1 + group);
+      slab_type::template fill<1>(slab, acc[i / slabs] + i % slabs * slab_type::acc_count, layout);
+      gk__ptx_fence_proxy_async();
+      gk__ptx_bar_sync<128>(1 + group);
+      if (threadIdx.x % 128 == 0) {
+        const unsigned row0 = static_cast<unsigned>(tile.row0) + i / slabs * 64 + distance * down,
+                       col0 = static_cast<unsigned>(tile.col0) + distance * (1 - down);
+        for (unsigned box = 0; box <= down; box++)
+          gk__ptx_cp_async_bulk_tensor_4d_store(&p.c, gk__shared_address(slab) + box * (slab_bytes / 2),
+                                                col0 + box * slab_type::box_items, row0, tile.batch, tile.matrix_idx);
+        gk__ptx_cp_async_bulk_commit_group();
+      }
+    }
+  } else if (p.beta == 0) {
+    const unsigned chunk_slabs = slabs % 2 == 0 ? 2 : 1, chunk = chunk_slabs * slab_type::acc_count;
+    GK__UNROLL_BY(1)
+    for (unsigned i = 0; i < Blocks * Count / chunk; i++) {
+      const size_t distance = i % (Count / chunk) * chunk * 2;
+      gk__wgmma_sync_staging<Shape>(group);
+      slab_type::template fill<chunk_slabs>(staging, acc[0], layout);
+      gk__wgmma_sync_staging<Shape>(group);
+      slab_type::template store<chunk_slabs>(staging, epilogue, tile.row0 + i / (Count / chunk) * 64 + distance * down,
+                                             tile.col0 + distance * (1 - down));
+      gk__shift_accumulators<chunk>(acc);
     }
   } else {
-    GK__UNROLL
-    for (int i = lane_id; i < RowBytes / 4; i += 32) {
-      const unsigned pair_bits = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
-      if (2 * i + 1 < item_count)
-        reinterpret_cast<unsigned *>(dest)[i] = pair_bits;
-      else if (2 * i < item_count)
-        reinterpret_cast<unsigned short *>(dest)[2 * i] = static_cast<unsigned short>(pair_bits & 0xffff);
+    GK__UNROLL_BY(1)
+    for (unsigned i = 0; i < Blocks * Count / 32; i++) {
+      const size_t distance = i % (Count / 32) * 64;
+      const size_t row0 = tile.row0 + i / (Count / 32) * 64 + distance * down, col0 = tile.col0 + distance * (1 - down);
+      gk__ptx_bar_sync<128>(1 + group);
+      gk__store_quads<8>(acc[0], layout, staging);
+      gk__ptx_bar_sync<128>(1 + group);
+      if (row0 < epilogue.m && col0 < epilogue.n)
+        shared_tile::store(reinterpret_cast<const float *>(staging), epilogue, row0, col0);
+      gk__shift_accumulators<32>(acc);
     }
   }
 }
 
-/* The epilogue of a consumer warpgroup. If TMA can store C, it stores boxes of 64 rows by 128 bytes from two staging
- * buffers. Otherwise each warp stores its 16 rows. */
-template <class Shape, class Out, class Func>
-GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
-                           const gk__wgmma_work_tile &work, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
-  const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
-  const int row_bytes = Shape::col_count * bytes % 256 == 0 ? 256 : 128;
-  unsigned char *const c = static_cast<unsigned char *>(p.dest) + work.batch * p.stride_c * bytes;
+/* The cluster reduction. Each block has the accumulators of one partition of k. It sends quad i of each thread to the
+ * block of rank i % cluster_size, over the operands there. Each block adds the partials of its quads in the order of k,
+ * and stores them to C. */
+template <class Shape, class Out, class Func, int Blocks, int Count>
+GK__D void gk__cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const float (&acc)[Blocks][Count],
+                              const gk__wgmma_tile_of_c &tile, const gk__quad_layout &layout,
+                              const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank, unsigned cluster_size) {
+  const unsigned block_quads = Count / 4, quads = Blocks * block_quads, quad_bytes = Shape::consumers * 128 * 16,
+                 rank_bytes = quads / cluster_size * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16;
+  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
+                 dest = own_slot + cluster_rank * rank_bytes;
+  gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
   GK__UNROLL
-  for (unsigned e = 0; e < Shape::m64_count; e++) {
-    const unsigned warp_row = (group * Shape::m64_count + e) * 64 + warp_id * 16,
-                   col_idx = work.col_idx + lane_id % 4 * 2;
-    GK__UNROLL
-    for (int i = 0; i < Shape::col_count / 2; i++) acc[e][i] *= p.alpha;
-    const unsigned row_idx = work.c_row(p, warp_row + lane_id / 4),
-                   row_below = work.c_row(p, warp_row + lane_id / 4 + 8);
-    if (p.beta == 0 && work.col_idx + Shape::col_count <= p.n) {
-      if (row_below < p.m)
-        gk__wgmma_apply<2>(p, acc[e], row_idx, row_below, col_idx);
-      else if (row_idx < p.m)
-        gk__wgmma_apply<1>(p, acc[e], row_idx, row_below, col_idx);
-    } else if (p.beta != 0 || !std::is_same<Func, gk__identity>::value) {
-      GK__UNROLL
-      for (unsigned i = 0; i < Shape::col_count / 8; i++) {
-        if (work.col_idx + i * 8 >= p.n) break;
-        gk__wgmma_finish_pair<Out>(p, c + row_idx * p.ldc * bytes, row_idx, col_idx + i * 8, acc[e] + i * 4);
-        gk__wgmma_finish_pair<Out>(p, c + row_below * p.ldc * bytes, row_below, col_idx + i * 8, acc[e] + i * 4 + 2);
-      }
-    }
-    if (!p.tma_store) {
-      const unsigned buffer = pipe.data + Shape::staging_offset + (group * 4 + warp_id) * (16 * 256);
-      GK__UNROLL
-      for (unsigned chunk = 0; chunk < Shape::col_count * bytes / row_bytes; chunk++) {
-        const unsigned chunk_col = work.col_idx + chunk * (row_bytes / bytes);
-        const int item_count = chunk_col < p.n ? static_cast<int>(min(p.n - chunk_col, row_bytes / bytes)) : 0;
-        __syncwarp();
-        gk__wgmma_store_shared<Out, row_bytes>(acc[e] + chunk * (row_bytes / bytes / 2), buffer);
-        __syncwarp();
-        GK__UNROLL_BY(4)
-        for (unsigned r = 0; r < 16; r++) {
-          const unsigned row_idx = work.c_row(p, warp_row + r);
-          gk__wgmma_store_row<Out, row_bytes>(c + (row_idx * p.ldc + chunk_col) * bytes, buffer, r,
-                                              row_idx < p.m ? item_count : 0);
-        }
-      }
-      continue;
-    }
-    GK__UNROLL
-    for (unsigned box = 0; box < Shape::col_count * bytes / 128; box++, pipe.boxes_stored++) {
-      const unsigned dest = pipe.data + Shape::staging_offset + (group * 2 + pipe.boxes_stored % 2) * Shape::box_bytes;
-      if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-      asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-      gk__wgmma_store_shared<Out, 128>(acc[e] + box * (64 / bytes), dest + warp_id * (16 * 128));
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-      if (threadIdx.x % 128 == 0)
-        gk__tma_store(&p.c, dest, work.col_idx + box * (128 / bytes),
-                      work.row_idx + (group * Shape::m64_count + e) * 64, work.batch, work.matrix_idx);
-    }
+  for (unsigned i = 0; i < quads; i++) {
+    const unsigned rank = i & (cluster_size - 1);
+    const float *const quad = acc[i / block_quads] + i % block_quads * 4;
+    gk__ptx_st_async_v4_f32(gk__ptx_mapa_shared_cluster(dest + (i >> shift) * quad_bytes, rank),
+                            gk__ptx_mapa_shared_cluster(pipe.reduce_barrier(), rank), quad[0], quad[1], quad[2],
+                            quad[3]);
   }
-}
-
-/* The cluster reduction. Each block has the accumulators of one partition of k, stores them to shared memory over the
- * operand stages, and sends every other block the rows that this one owns (bulk copies to distributed shared memory).
- * Each block then adds the partials of its rows in the order of k, and stores them to C. */
-template <class Shape, class Out, class Func>
-GK__D void
-gk__wgmma_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
-                         const gk__wgmma_work_tile &work, unsigned group, const gk__wgmma_pipeline<Shape> &pipe,
-                         unsigned cluster_rank, unsigned cluster_size) {
-  const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
-  const unsigned owned_rows = Shape::row_count / cluster_size, owned_bytes = owned_rows * Shape::pitch,
-                 partials = pipe.data + Shape::staging_offset;
-  const unsigned dest = pipe.data + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
-  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::consumers) : "memory"); /* all consumers have read the operands */
-  GK__UNROLL
-  for (int i = 0; i < Shape::col_count / 2; i += 2)
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(dest + i / 2 % 2 * 8 * Shape::pitch + i / 4 * 32),
-                 "f"(acc[0][i]), "f"(acc[0][i + 1])
-                 : "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::consumers) : "memory");
-  const unsigned owner = threadIdx.x - 128;
-  if (owner < cluster_size && owner != cluster_rank)
-    asm volatile(
-        "{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %4;\n"
-        "mapa.shared::cluster.u32 barrier, %2, %4;\n"
-        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %3, [barrier];\n}" ::"r"(
-            partials + cluster_rank * owned_bytes),
-        "r"(pipe.data + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
-        : "memory");
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
+  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, tile);
   GK__UNROLL_BY(1)
-  for (unsigned i = threadIdx.x - 128; i < owned_rows * (Shape::col_count / 4); i += Shape::consumers * 128) {
-    const unsigned owned_row = i / (Shape::col_count / 4), col_vector = i % (Shape::col_count / 4);
-    const unsigned row_idx = work.c_row(p, cluster_rank * owned_rows + owned_row),
-                   col_idx = work.col_idx + col_vector * 4;
-    const unsigned owned_offset = owned_row * Shape::pitch + col_vector * 16;
+  for (unsigned i = 0; i < quads / cluster_size; i++) {
+    const unsigned quad = cluster_rank + i * cluster_size;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
-    for (unsigned from = 0; from < cluster_size; from++)
-      gk__add_vector(sum, (from == cluster_rank ? pipe.data : partials) + from * owned_bytes + owned_offset);
+    for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
+      gk__add_vector(sum, own_slot + source_rank * rank_bytes + i * quad_bytes);
     GK__UNROLL
-    for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
-    unsigned char *const c = static_cast<unsigned char *>(p.dest) + (work.batch * p.stride_c + row_idx * p.ldc) * bytes;
-    GK__UNROLL
-    for (unsigned e = 0; e < 4; e += 2) gk__wgmma_store_pair<Out>(p, c, row_idx, col_idx + e, sum + e);
+    for (unsigned pair = 0; pair < 2; pair++)
+      epilogue.store(tile.row0 + quad / block_quads * 64 + layout.row_of(quad % block_quads, pair),
+                     tile.col0 + layout.col_of(quad % block_quads), layout.pair_of(sum, pair).value);
   }
 }
 #endif /* GK__WGMMA_CODE */
@@ -8979,69 +9147,49 @@ template <class Shape, class Element, class Out, class Func>
 __global__ void __launch_bounds__(Shape::thread_count, 1)
     gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Shape, Func> p) {
 #ifdef GK__WGMMA_CODE
-  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  unsigned cluster_rank = 0, cluster_size = 1; /* in the cluster */
-  if (Shape::cluster_split_k) gk__cluster_place(&cluster_rank, &cluster_size);
-  gk__wgmma_pipeline<Shape> pipe(smem);
+  const unsigned cluster_size = p.cluster_size, cluster_rank = blockIdx.x % cluster_size;
+  gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()));
   if (threadIdx.x == 0) {
-    pipe.init_barriers(Shape::cluster_split_k);
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
-    if (p.tma_store) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
+    pipe.init_barriers();
+    gk__ptx_prefetch_tensormap(&p.a);
+    gk__ptx_prefetch_tensormap(&p.b);
+    if (p.tma_store) gk__ptx_prefetch_tensormap(&p.c);
   }
   __syncthreads();
-  if (Shape::cluster_split_k) {
-    if (threadIdx.x == 0)
-      gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(),
-                                        (cluster_size - 1) * (Shape::row_count / cluster_size) * Shape::pitch);
-    gk__cluster_barrier();
-  }
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (Shape::products > 1 && p.strict && *p.strict) return;
 
-  unsigned first_k_block = 0, k_blocks = p.k_blocks;
-  if (Shape::cluster_split_k) {
-    const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size;
-    first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks),
-    k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
-  }
+  const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size,
+                 first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks);
+  const unsigned k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
   if (warpgroup == 0) {
-    if (Shape::reallocates_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (threadIdx.x == 0)
-      for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
-           tile_idx += gridDim.x / cluster_size)
-        gk__wgmma_load<Shape, Element>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices()), first_k_block,
-                                       k_blocks);
-    if (Shape::cluster_split_k)
-      gk__cluster_barrier_relaxed(); /* shared memory stays valid until all copies between the blocks are complete */
+    if (Shape::reallocates_registers) gk__ptx_setmaxnreg_dec<40>();
+    const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
+    if (warp_id == 0 && gk__ptx_elect_sync())
+      gk__wgmma_produce<Shape, Element, false>(p, pipe, first_k_block, k_blocks);
+    if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe, first_k_block, k_blocks);
+    if (cluster_size > 1) gk__cluster_barrier_relaxed(); /* that of the reduction */
   } else {
-    if (Shape::reallocates_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    const int kind = gk__wgmma_type<Element>::kind;
+    if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<232>();
     for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
          tile_idx += gridDim.x / cluster_size) {
-      const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices());
-      float acc[Shape::m64_count][Shape::col_count / 2];
+      const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
+      const unsigned lead_bytes = p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes;
+      float acc[Shape::m64_count][Shape::acc_count];
       if (Shape::products > 1 || k_blocks == 0) gk__clear(acc);
-      if (first_k_block == 0 && p.lead(work.matrix_idx))
-        gk__wgmma_clear_lead(pipe, 0, Shape::row_count, p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes);
-      if (kind == 2 || (p.a_k_major && p.b_k_major))
-        gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, warpgroup - 1, k_blocks);
-      else if (p.a_k_major)
-        gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, warpgroup - 1, k_blocks);
-      else if (p.b_k_major)
-        gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, warpgroup - 1, k_blocks);
+      if (first_k_block == 0 && lead_bytes) gk__wgmma_clear_lead(pipe, lead_bytes);
+      gk__wgmma_multiply_tile<Shape, Element>(typename Shape::in_registers(), p, acc, pipe, warpgroup - 1, k_blocks);
+      const gk__wgmma_tile_of_c tile = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
+      const gk__quad_layout layout = gk__wgmma_quad_layout<Shape>(p);
+      if (cluster_size > 1)
+        gk__cluster_reduce<Shape, Out>(p, acc, tile, layout, pipe, cluster_rank, cluster_size);
       else
-        gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, warpgroup - 1, k_blocks);
-      if (Shape::cluster_split_k)
-        gk__wgmma_cluster_reduce<Shape, Out>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
-      else
-        gk__wgmma_store<Shape, Out>(p, acc, work, warpgroup - 1, pipe);
+        gk__wgmma_store<Shape, Out>(p, acc, tile, layout, warpgroup - 1, pipe);
     }
     /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
-    if (!Shape::cluster_split_k && threadIdx.x % 128 == 0)
-      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    if (Shape::cluster_split_k) gk__cluster_barrier_relaxed();
+    if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<0>();
   }
 #else
   GK__EMPTY_KERNEL;
@@ -9129,23 +9277,50 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, si
   return fits;
 }
 
-/* Fills in the parameters that both kernels have, and launches the kernel: for tiles_m x tiles_n tiles, whose operands
- * are a and b, mapped if they have tensor maps. Without clusters the blocks are persistent. With clusters of
- * `cluster_size` blocks, each computes one tile. */
-template <class Shape, class Params, class Element, class Out, class Func>
-cudaError_t gk__wgmma_enqueue(gk__kernel<Params> kernel, Params &p, const gk__tensor_args<Element, Out, Func> &x,
-                              const gk__operand_view<Element> &a, const gk__operand_view<Element> &b, bool mapped,
-                              size_t tiles_m, size_t tiles_n, unsigned cluster_size, int sms, cudaStream_t stream) {
-  const size_t max_dim = 0x7fffffff, depth = 128 / gk__wgmma_type<Element>::bytes,
-               pair = 2 * gk__wgmma_type<Out>::bytes;
+/* Launches the kernel. Without clusters the blocks are persistent. With clusters of `cluster_size` blocks, which split
+ * the k of a tile, each computes one tile. */
+template <class Shape, class Element, class Out, class Func>
+cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size, int sms,
+                             cudaStream_t stream) {
+  typedef gk__wgmma_type<Out> out_type;
+  auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
+  bool has_body = false;
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
+  if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
+  gk__wgmma_args<Shape, Func> p(x.func);
+  p.swapped = Shape::in_registers::value && !x.a.k_major;
+  const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
+  const size_t rows = p.swapped ? x.n : x.m, cols = p.swapped ? x.m : x.n;
+  const size_t split = Shape::params::splits ? a.split : 1, part_rows = gk_ceil_div(rows, split);
+  const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(Shape::row_count)),
+               tiles_n = gk_ceil_div(cols, static_cast<size_t>(Shape::col_count));
+  const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = Shape::row_count;
+  const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
+  const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
+  const bool transposed = Shape::in_registers::value && !p.swapped; /* see gk__quad_layout */
+  /* Boxes do not extend beyond the rows of a, because TMA would spend more time on zeros than on elements. The stale
+   * elements in their place only reach accumulators that are not stored. */
+  const size_t box_rows = part_rows < max_rows ? gk_round_up(part_rows, size_t(8)) : max_rows;
+  /* TMA stores multiples of 16 bytes. */
+  p.tma_store = x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc * bytes % 16 == 0 &&
+                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
+                x.ldc * split <= max_stride && stride_c <= max_stride;
+  const bool mapped =
+      gk__map_a(&p, a, rows, x.k, x.batch, Shape::parts, static_cast<int>(box_rows)) &&
+      gk__map_operand(&p.b, b, cols, x.k, x.batch, Shape::parts, Shape::col_count) &&
+      (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, gk_ceil_div(x.m, split),
+                                           x.ldc * split, x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > max_dim / 8 / (tiles_m * tiles_n))
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA",
                     x.m, x.n, x.k, x.batch);
   p.dest = x.c;
   p.ldc = x.ldc;
   p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m);
   p.n = static_cast<unsigned>(x.n);
+  p.rows = static_cast<unsigned>(rows);
+  p.cols = static_cast<unsigned>(cols);
+  p.box_rows = static_cast<unsigned>(box_rows);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (Shape::params::splits ? depth / 4 - 1 : 0), depth));
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
@@ -9155,15 +9330,15 @@ cudaError_t gk__wgmma_enqueue(gk__kernel<Params> kernel, Params &p, const gk__te
   p.alpha = x.alpha;
   p.beta = x.beta;
   p.strict = x.condition.flag;
+  p.a_k_major = a.k_major;
+  p.b_k_major = b.k_major;
   p.a_batched = a.stride_batch && x.batch > 1;
   p.b_batched = b.stride_batch && x.batch > 1;
-  p.pairs_aligned =
-      reinterpret_cast<uintptr_t>(x.c) % pair == 0 && x.ldc % 2 == 0 && (x.batch == 1 || x.stride_c % 2 == 0);
 
   const size_t most = x.limited(static_cast<size_t>(sms));
   const unsigned at_once = most > cluster_size ? static_cast<unsigned>(most) / cluster_size : 1;
   const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
-  kernel.cluster_blocks = cluster_size;
+  kernel.cluster_blocks = p.cluster_size = cluster_size;
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, now = left < at_once ? left : at_once;
     p.end_tile = cluster_size > 1 ? p.first_tile + now : tiles;
@@ -9173,48 +9348,17 @@ cudaError_t gk__wgmma_enqueue(gk__kernel<Params> kernel, Params &p, const gk__te
   return cudaSuccess;
 }
 
-/* The number of tile rows of an m x k operand that is split into `split` matrices. */
-inline size_t gk__split_tile_count(size_t m, size_t split, size_t row_count) {
-  return split * gk_ceil_div(gk_ceil_div(m, split), row_count);
-}
-/* cluster_size: blocks that split the k of a tile; 1 unless Shape::cluster_split_k. */
-template <class Shape, class Element, class Out, class Func>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size, int sms,
-                             cudaStream_t stream) {
-  const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
-  bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
-  if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
-  const size_t bytes = gk__wgmma_type<Out>::bytes, max_rows = Shape::row_count;
-  const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
-  const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t max_stride = ((size_t(1) << 40) - 16) / bytes; /* the strides of a tensor map are below 2^40 bytes */
-  gk__wgmma_args<Shape, Func> p(x.func);
-  /* Boxes do not extend beyond the rows of A, because TMA would spend more time on zeros than on elements. The stale
-   * elements in their place only reach accumulators that are not stored. */
-  const int box = static_cast<int>(x.a.k_major && part_rows < max_rows ? gk_round_up(part_rows, size_t(8)) : max_rows);
-  p.stage_bytes = static_cast<unsigned>(Shape::stage_bytes - Shape::parts * (Shape::row_count - box) * 128);
-  /* TMA stores multiples of 16 bytes. */
-  p.tma_store = !Shape::cluster_split_k && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc * bytes % 16 == 0 &&
-                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
-                x.ldc * split <= max_stride && stride_c <= max_stride;
-  p.a_k_major = x.a.k_major;
-  p.b_k_major = x.b.k_major;
-  const bool mapped =
-      gk__map_a(&p, x.a, x.m, x.k, x.batch, Shape::parts, box) &&
-      gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
-      (!p.tma_store || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes, x.c, x.n,
-                                           part_rows, x.ldc * split, x.batch, x.stride_c, split, x.ldc, 64));
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, x.a, x.b, mapped, gk__split_tile_count(x.m, split, max_rows),
-                                  gk__tile_count(x.n, Shape::col_count), cluster_size, sms, stream);
-}
-
-/* The cost of a tile in nanoseconds, measured on an H200: for each k block (128 bytes of k), and the rest. Up to
- * max_cluster blocks split its k. */
+/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), and the rest. Fitted to the times of all tiles
+ * and clusters on 302 random products of bfloat16 and 292 of tf32 on an H200. The choices take 3 and 2 % longer than
+ * the best that were measured. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
-  unsigned k_block_time, overhead, max_cluster;
+  unsigned k_block_time, overhead;
 };
+/* What a cluster that splits the k of a tile takes longer: the barrier, and the exchange of the partials. */
+inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned cluster_size) {
+  return cluster_size == 1 ? 0 : 1600 + static_cast<unsigned>(tile.row_count * tile.col_count) / (25 * cluster_size);
+}
 /* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a
  * sector; in hundredths of a nanosecond. */
 struct gk__wgmma_sector_penalty {
@@ -9233,24 +9377,27 @@ struct gk__wgmma_choice {
   unsigned cluster_size;
 };
 /* The tile and the cluster size that take the least time, if each SM computes one tile at a time. The blocks of a
- * cluster share a GPC, which leaves some SMs idle. */
+ * cluster share a GPC, which leaves some SMs idle. Clusters are for products whose tiles all run at once: with several
+ * waves of clusters, products take up to 1.4 times their estimate. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count, size_t row_count,
                                          size_t col_count, size_t k_blocks, size_t batch,
                                          gk__wgmma_sector_penalty penalty, int sms) {
   gk__wgmma_choice best = {0, 1};
   unsigned long long least_time = ~0ull;
   for (int i = 0; i < tile_count; i++)
-    for (unsigned cluster_size = tiles[i].max_cluster > 1 ? 2 : 1;
-         cluster_size <= tiles[i].max_cluster && (cluster_size == 1 || 4 * cluster_size <= static_cast<unsigned>(sms));
+    for (unsigned cluster_size = 1;
+         cluster_size <= 8 && (cluster_size == 1 || 4 * cluster_size <= static_cast<unsigned>(sms));
          cluster_size *= 2) {
       const size_t all =
           gk_ceil_div(row_count, tiles[i].row_count) * gk_ceil_div(col_count, tiles[i].col_count) * batch;
       const unsigned at_once = (static_cast<unsigned>(sms) - (cluster_size > 2 ? 2 * cluster_size : 0)) / cluster_size;
+      if (cluster_size > 1 && all > at_once) break;
       const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(cluster_size));
       const unsigned long long block_time =
           tiles[i].k_block_time + (tiles[i].row_count * penalty.per_row + tiles[i].col_count * penalty.per_col) / 100;
       const unsigned long long time =
-          gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * block_time + tiles[i].overhead);
+          gk_ceil_div(all, static_cast<size_t>(at_once)) *
+          (each * block_time + tiles[i].overhead + gk__wgmma_cluster_time(tiles[i], cluster_size));
       if (time < least_time) {
         least_time = time;
         best.tile_idx = i;
@@ -9275,41 +9422,35 @@ template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
   }
 };
 
-template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1>
+template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, bool InRegisters = false>
 struct gk__wgmma_tile {
-  static gk__wgmma_tile_cost cost(unsigned products) {
-    return {Rows, Cols, KBlockTime * products, Overhead, MaxCluster};
-  }
-  template <int Products, bool Splits>
-  using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (MaxCluster > 1), Splits>;
+  static gk__wgmma_tile_cost cost(unsigned products) { return {Rows, Cols, KBlockTime * products, Overhead}; }
+  template <int Products, bool Splits> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, Splits, InRegisters>;
   template <int Products, bool Splits, class Element, class Out, class Func>
   static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
                             cudaStream_t stream) {
     return gk__wgmma_launch<shape<Products, Splits>>(p, cluster_size, sms, stream);
   }
 };
-typedef gk__wgmma_tile<128, 256, 4, 760, 800> gk__wgmma_128_256;
-typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
-typedef gk__wgmma_tile<128, 128, 6, 400, 600> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 8, 215, 500> gk__wgmma_64_128;
-typedef gk__wgmma_tile<128, 64, 8, 218, 500> gk__wgmma_128_64;
-typedef gk__wgmma_tile<64, 64, 12, 165, 450> gk__wgmma_64_64;
-typedef gk__wgmma_tile<64, 64, 11, 165, 2050, 8> gk__wgmma_64_64_split_k;
-typedef gk__wgmma_tile<64, 192, 5, 340, 2500, 2> gk__wgmma_64_192;
+typedef gk__wgmma_tile<256, 128, 4, 765, 1000> gk__wgmma_256_128;
+typedef gk__wgmma_tile<128, 128, 6, 384, 507> gk__wgmma_128_128;
+typedef gk__wgmma_tile<64, 128, 8, 224, 540> gk__wgmma_64_128;
+typedef gk__wgmma_tile<128, 64, 8, 230, 625> gk__wgmma_128_64;
+typedef gk__wgmma_tile<64, 64, 12, 130, 346> gk__wgmma_64_64;
 /* The tile sets of wgmma with both operands in shared memory. Only a half-precision A is ever split here. */
 template <int Products> struct gk__wgmma_tile_sets {
   typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 1500>,
-                          gk__wgmma_tile<128, 64, 2, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 600>,
-                          gk__wgmma_tile<64, 64, 4, 110, 2200, 8>>
+                          gk__wgmma_tile<128, 64, 2, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 600>>
       whole, split;
 };
 template <> struct gk__wgmma_tile_sets<1> {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 585, 700>,
-                          gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64, gk__wgmma_64_64,
-                          gk__wgmma_64_64_split_k, gk__wgmma_64_192>
+  typedef gk__wgmma_tile<128, 256, 4, 760, 832> tile_128_256;
+  typedef gk__wgmma_tile<64, 192, 5, 340, 880> tile_64_192;
+  typedef gk__wgmma_tiles<1, false, tile_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 578, 770>,
+                          gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64, gk__wgmma_64_64, tile_64_192>
       whole;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_128_128,
-                          gk__wgmma_tile<128, 64, 5, 218, 500>, gk__wgmma_64_192>
+  typedef gk__wgmma_tiles<1, true, tile_128_256, gk__wgmma_256_128, gk__wgmma_128_128,
+                          gk__wgmma_tile<128, 64, 5, 230, 625>, tile_64_192>
       split;
 };
 /* k > 0. */
@@ -9321,362 +9462,9 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms,
   return tiles::whole::run(p, p.m, p.n, penalty, sms, stream);
 }
 
-/* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
- *
- * wgmma reads 32-bit operands from shared memory in K-major order only. But it can read its first operand from
- * registers, and a thread can fill these from any storage order. So if one operand is K-major and the other is
- * MN-major, the MN-major one goes through registers; it is called R here. The rows of R are the rows of a tile, and the
- * K-major operand gives the columns. If B is R, the kernel computes the transposed tiles of C. Neither operand is
- * transposed or rounded beforehand: TMA rounds to tf32. A K-major A may be split; its matrices then give the columns of
- * tiles.
- *
- * R is loaded in boxes of 32 rows by 32 k, with the 128-byte swizzle. A wgmma fragment of a thread has rows g and g + 8
- * of the 16 rows of its warp (g = lane / 4). The kernel is free to choose which rows of a box these are, and takes
- * adjacent ones: one 8-byte load reads both, one 8-byte store writes both, and half a warp has no bank conflicts. */
-
-/* b describes R, and a the K-major operand. */
-template <class Params> struct gk__tf32_params : Params {
-  bool vectors_aligned; /* rows of C are 16-byte aligned */
-  bool transposed;      /* B is R: the kernel computes transposed tiles of C */
-};
-
-/* A kernel configuration: 128 rows of R by Cols columns. A cluster may split the k of a tile; its blocks then send each
- * other their accumulators, which are stored over the ring. */
-template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
-  typedef gk__tf32_params<gk__wgmma_params_of<Splits>> params;
-  static const int products = 1, row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
-                   thread_count = 128 * (consumers + 1);
-  static const int box_bytes = 32 * 128, r_bytes = row_count * 128, stage_bytes = r_bytes + Cols * 128;
-  static const int barriers_offset = Stages * stage_bytes, smem = barriers_offset + Stages * 16 + 8 + 1024;
-  static const int quads = Cols / 8,
-                   quad_bytes = consumers * 128 * 16; /* a quad: the 4 accumulators of a thread in 8 columns */
-  static_assert(barriers_offset >= row_count * Cols * 4, "the accumulators of a tile are stored over the ring");
-};
-
-#ifdef GK__WGMMA_CODE
-
-/* The first of the two adjacent rows of this thread: the 16-byte word within a box, and the row within the tile. */
-GK__D unsigned gk__tf32_word_idx() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
-GK__D unsigned gk__tf32_row(unsigned group) {
-  return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_word_idx() * 4 + threadIdx.x / 4 % 2 * 2;
-}
-
-/* The columns of a tile: the index of the split matrix, and the first column in it. */
-struct gk__tf32_columns {
-  unsigned matrix_idx, col_idx;
-};
-template <class Shape>
-GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, const gk__wgmma_work_tile &work) {
-  const unsigned tile_idx = work.col_idx / Shape::col_count;
-  return gk__tf32_columns{tile_idx % p.matrices(), tile_idx / p.matrices() * Shape::col_count};
-}
-
-/* By the producer: loads the operands of a work tile. Boxes outside of R are not loaded; the stale elements in their
- * place only reach accumulators that are not stored. */
-template <class Shape>
-GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
-                         const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
-  const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
-  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
-  const gk__tensor_map *const map_a = p.map_a(columns.matrix_idx);
-  const unsigned lead = p.lead(columns.matrix_idx);
-  const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.transposed ? p.n : p.m) - work.row_idx);
-  const unsigned bytes = p.stage_bytes + (row_count + 31) / 32 * Shape::box_bytes;
-  for (unsigned k = first_k_block * 32; k < (first_k_block + k_blocks) * 32; k += 32) {
-    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
-    const unsigned full = pipe.full_barrier(), dest = pipe.stage_address();
-    gk__ptx_mbarrier_arrive_expect_tx(full, bytes);
-    GK__UNROLL
-    for (unsigned i = 0; i < Shape::row_count; i += 32)
-      if (i < row_count) gk__tma_load(dest + i * 128, &p.b, full, work.row_idx + i, k - lead, product_b, 0);
-    gk__tma_load(dest + Shape::r_bytes, map_a, full, k, columns.col_idx, product_a, 0);
-    pipe.advance();
-  }
-}
-
-/* The main loop of a consumer warpgroup. Four wgmma of 8 k are in flight, each with its own fragment of R. */
-template <class Shape>
-GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
-                             unsigned k_blocks) {
-  const unsigned k = threadIdx.x % 4;
-  const unsigned low_address = (group * 2 + threadIdx.x / 64 % 2) * Shape::box_bytes + k * 128 +
-                               (gk__tf32_word_idx() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
-  unsigned a[4][4], last = 0;
-  GK__UNROLL_BY(1)
-  for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
-    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
-    const unsigned from = pipe.stage_address() + low_address,
-                   high_address = pipe.stage_address() + (low_address ^ 64) + 512; /* k + 4 */
-    const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::r_bytes);
-    GK__UNROLL
-    for (unsigned i = 0; i < 4; i++) {
-      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
-      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][0]), "=r"(a[i][1]) : "r"(from + i * 1024) : "memory");
-      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
-                   : "=r"(a[i][2]), "=r"(a[i][3])
-                   : "r"(high_address + i * 1024)
-                   : "memory");
-      gk__wgmma_fence();
-      gk__wgmma_registers<Shape::col_count>::multiply(acc, a[i], b + i * 2, i > 0 || k_block > 0);
-      gk__wgmma_commit();
-    }
-    if (k_block > 0) gk__wgmma_release_stage(last);
-    last = pipe.empty_barrier();
-    pipe.advance();
-  }
-  gk__wgmma_wait(acc);
-  if (k_blocks > 0) gk__wgmma_release_stage(last);
-}
-
-/* Whether all of a tile is in bounds. */
-template <class Shape> GK__D bool gk__tf32_is_inside(const typename Shape::params &p, const gk__wgmma_work_tile &work) {
-  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
-  return work.row_idx + Shape::row_count <= (p.transposed ? p.n : p.m) &&
-         (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.transposed ? p.m : p.n);
-}
-/* The column of a quad in C, or if C^T is computed the row. */
-template <class Shape>
-GK__D unsigned gk__tf32_quad_column(const typename Shape::params &p, const gk__wgmma_work_tile &work, unsigned quad) {
-  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
-  return (columns.col_idx + quad * 8 + threadIdx.x % 4 * 2) * p.matrices() + columns.matrix_idx;
-}
-/* Whether the functor is applied before the first store, for whose end its loads would have to wait otherwise: where
- * the whole tile is in bounds and beta is 0. */
-template <class Shape, class Func>
-GK__D bool gk__tf32_applies_first(const gk__wgmma_args<Shape, Func> &p, bool inside) {
-  return !std::is_same<Func, gk__identity>::value && inside && p.beta == 0;
-}
-/* Does that, and multiplies by alpha, for Quads neighbouring quads. */
-template <unsigned Quads, class Shape, class Func>
-GK__D void gk__tf32_finish_quads(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                                 unsigned first_quad, bool inside, float *d) {
-  const size_t r_row = work.row_idx + gk__tf32_row(group);
-  const size_t k_major_col = gk__tf32_quad_column<Shape>(p, work, first_quad), distance = p.matrices();
-  if (!gk__tf32_applies_first(p, inside)) return;
-  if (p.transposed) {
-    GK__UNROLL
-    for (unsigned i = 0; i < Quads * 4; i++)
-      d[i] = p.func(p.alpha * d[i], k_major_col + (i / 4 * 8 + i % 2) * distance, r_row + i / 2 % 2);
-  } else {
-    GK__UNROLL
-    for (unsigned i = 0; i < Quads * 4; i++)
-      d[i] = p.func(p.alpha * d[i], r_row + i / 2 % 2, k_major_col + (i / 4 * 8 + i % 2) * distance);
-  }
-}
-/* Whether a thread stores whole pairs of the tile, without bounds and without C's old elements. */
-template <class Params> GK__D bool gk__tf32_stores_pairs(const Params &p, bool inside) {
-  return inside && p.beta == 0 && p.pairs_aligned;
-}
-/* Stores a quad, d: two adjacent columns of each of two adjacent rows. Pairs: gk__tf32_stores_pairs holds. */
-template <bool Pairs, class Shape, class Func>
-GK__D void gk__tf32_store_quad(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                               unsigned quad, bool inside, float *d) {
-  const bool finished = gk__tf32_applies_first(p, inside);
-  const unsigned r_row = work.row_idx + gk__tf32_row(group);
-  const unsigned k_major_col = gk__tf32_quad_column<Shape>(p, work, quad);
-  const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
-  float *const dest = static_cast<float *>(p.dest) + work.batch * p.stride_c + row_idx * p.ldc;
-  const size_t row_step = p.matrices() * p.ldc;
-  const float alpha = finished ? 1 : p.alpha;
-  GK__UNROLL
-  for (int j = 0; j < 4; j++) d[j] *= alpha;
-  const float upper_right = d[1];
-  if (p.transposed) {
-    d[1] = d[2];
-    d[2] = upper_right;
-  }
-  if (Pairs) {
-    *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
-    *reinterpret_cast<float2 *>(dest + row_step + col_idx) = make_float2(d[2], d[3]);
-  } else {
-    gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d, finished);
-    gk__wgmma_store_pair<float>(p, dest + row_step, row_idx + p.matrices(), col_idx, d + 2, finished);
-  }
-}
-/* Stores a tile as vectors of four. Pairs of lanes exchange elements of two quads, so that each lane has four adjacent
- * columns. */
-template <class Shape, class Func>
-GK__D void gk__tf32_store_vectors(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                                  const float (&acc)[Shape::col_count / 2]) {
-  const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4, odd = quad_lane % 2;
-  const float alpha = gk__tf32_applies_first(p, true) ? 1 : p.alpha;
-  float *dest = static_cast<float *>(p.dest) + work.batch * p.stride_c + r_row * p.ldc + work.col_idx + odd * 8 +
-                quad_lane / 2 * 4;
-  GK__UNROLL
-  for (unsigned i = 0; i < Shape::quads; i += 2, dest += 16) {
-    float even_quad[4], odd_quad[4]; /* copies: an address that depends on `odd` would keep acc from registers */
-    GK__UNROLL
-    for (unsigned j = 0; j < 4; j++) {
-      even_quad[j] = acc[i * 4 + j];
-      odd_quad[j] = acc[i * 4 + 4 + j];
-    }
-    GK__UNROLL
-    for (int j = 0; j < 4; j += 2) {
-      const float x = __shfl_xor_sync(~0u, odd ? even_quad[j] : odd_quad[j], 1);
-      const float y = __shfl_xor_sync(~0u, odd ? even_quad[j + 1] : odd_quad[j + 1], 1);
-      const float own_x = odd ? odd_quad[j] : even_quad[j], own_y = odd ? odd_quad[j + 1] : even_quad[j + 1];
-      *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) = make_float4(
-          alpha * (odd ? x : own_x), alpha * (odd ? y : own_y), alpha * (odd ? own_x : x), alpha * (odd ? own_y : y));
-    }
-  }
-}
-/* Stores the tile of a warpgroup from registers. Registers have no index at run time, so loops over quads are unrolled.
- * The path with bounds is long: its loop has eight quads, and moves the next ones into their registers. */
-template <class Shape, class Func>
-GK__D void gk__tf32_store(const gk__wgmma_args<Shape, Func> &p, const gk__wgmma_work_tile &work, unsigned group,
-                          float (&acc)[Shape::col_count / 2]) {
-  const unsigned quads_at_once = 8;
-  const bool inside = gk__tf32_is_inside<Shape>(p, work), pairs = gk__tf32_stores_pairs(p, inside);
-  gk__tf32_finish_quads<Shape::quads>(p, work, group, 0, inside, acc);
-  if (pairs && !p.transposed && p.vectors_aligned) {
-    gk__tf32_store_vectors(p, work, group, acc);
-  } else if (pairs) {
-    GK__UNROLL
-    for (unsigned i = 0; i < Shape::quads; i++) gk__tf32_store_quad<true>(p, work, group, i, inside, acc + i * 4);
-  } else {
-    GK__UNROLL_BY(1)
-    for (unsigned first_quad = 0; first_quad < Shape::quads; first_quad += quads_at_once) {
-      GK__UNROLL
-      for (unsigned i = 0; i < quads_at_once; i++)
-        gk__tf32_store_quad<false>(p, work, group, first_quad + i, inside, acc + i * 4);
-      GK__UNROLL
-      for (unsigned i = 0; i + quads_at_once * 4 < Shape::col_count / 2; i++) acc[i] = acc[i + quads_at_once * 4];
-    }
-  }
-}
-
-/* The cluster reduction. Each block has the accumulators of one partition of k, and sends quad i to the block of rank
- * i % cluster_size. Each block adds the partials of its quads in the order of k, and stores them to C. */
-template <class Shape, class Func>
-GK__D void gk__tf32_cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const float (&acc)[Shape::col_count / 2],
-                                   const gk__wgmma_work_tile &work, unsigned group,
-                                   const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank,
-                                   unsigned cluster_size) {
-  const unsigned rank_bytes = Shape::quads / cluster_size * Shape::quad_bytes,
-                 own_slot = pipe.data + (threadIdx.x - 128) * 16;
-  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
-                 dest = own_slot + cluster_rank * rank_bytes;
-  gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
-  GK__UNROLL
-  for (unsigned i = 0; i < Shape::quads; i++)
-    asm volatile("{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %2;\n"
-                 "mapa.shared::cluster.u32 barrier, %1, %2;\n"
-                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, "
-                 "[barrier];\n}" ::"r"(dest + (i >> shift) * Shape::quad_bytes),
-                 "r"(pipe.reduce_barrier()), "r"(i & (cluster_size - 1)), "f"(acc[i * 4]), "f"(acc[i * 4 + 1]),
-                 "f"(acc[i * 4 + 2]), "f"(acc[i * 4 + 3])
-                 : "memory");
-  gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
-  const bool inside = gk__tf32_is_inside<Shape>(p, work), pairs = gk__tf32_stores_pairs(p, inside);
-  GK__UNROLL_BY(1)
-  for (unsigned i = 0; i < Shape::quads / cluster_size; i++) {
-    const unsigned quad = cluster_rank + i * cluster_size;
-    float d[4] = {0, 0, 0, 0};
-    GK__UNROLL_BY(1)
-    for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
-      gk__add_vector(d, own_slot + source_rank * rank_bytes + i * Shape::quad_bytes);
-    gk__tf32_finish_quads<1>(p, work, group, quad, inside, d);
-    if (pairs)
-      gk__tf32_store_quad<true>(p, work, group, quad, inside, d);
-    else
-      gk__tf32_store_quad<false>(p, work, group, quad, inside, d);
-  }
-}
-#endif /* GK__WGMMA_CODE */
-
-template <class Shape, class Func>
-__global__ void __launch_bounds__(Shape::thread_count, 1)
-    gk__tf32_kernel(const __grid_constant__ gk__wgmma_args<Shape, Func> p) {
-#ifdef GK__WGMMA_CODE
-  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
-  const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  unsigned cluster_rank, cluster_size; /* in the cluster */
-  gk__cluster_place(&cluster_rank, &cluster_size);
-  gk__wgmma_pipeline<Shape> pipe(smem);
-  if (threadIdx.x == 0) {
-    pipe.init_barriers(true);
-    gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
-  }
-  __syncthreads();
-  gk__wait_for_earlier_work();
-  gk__let_later_work_start();
-
-  const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size,
-                 first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks);
-  const unsigned k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
-  if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (threadIdx.x == 0)
-      for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
-           tile_idx += gridDim.x / cluster_size)
-        gk__tf32_load<Shape>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1), first_k_block, k_blocks);
-    if (cluster_size > 1) gk__cluster_barrier_relaxed();
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
-         tile_idx += gridDim.x / cluster_size) {
-      const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1);
-      float acc[Shape::col_count / 2];
-      if (k_blocks == 0) {
-        GK__UNROLL
-        for (int i = 0; i < Shape::col_count / 2; i++) acc[i] = 0;
-      }
-      const unsigned lead = p.lead(gk__tf32_columns_of<Shape>(p, work).matrix_idx);
-      if (first_k_block == 0 && lead) gk__wgmma_clear_lead(pipe, Shape::r_bytes, Shape::col_count, lead * 4);
-      gk__tf32_multiply<Shape>(acc, pipe, warpgroup - 1, k_blocks);
-      if (cluster_size > 1) {
-        gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
-      } else {
-        gk__tf32_store(p, work, warpgroup - 1, acc);
-      }
-    }
-  }
-#else
-  GK__EMPTY_KERNEL;
-  (void)p;
-#endif
-}
-
-/* cluster_size: blocks that split the k of a tile. One of A and B is K-major, the other MN-major. */
-template <class Shape, class Out, class Func>
-cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out, Func> &x, unsigned cluster_size, int sms,
-                            cudaStream_t stream) {
-  const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape, Func>);
-  bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
-  if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
-  gk__wgmma_args<Shape, Func> p(x.func);
-  p.transposed = x.a.k_major != 0;
-  const gk__operand_view<float> &register_operand = p.transposed ? x.b : x.a,
-                                &k_major_operand = p.transposed ? x.a : x.b;
-  const size_t row_count = p.transposed ? x.n : x.m, col_count = p.transposed ? x.m : x.n;
-  const size_t split = Shape::params::splits ? k_major_operand.split : 1, part_cols = gk_ceil_div(col_count, split);
-  const size_t max_cols = Shape::col_count;
-  const int box = static_cast<int>(part_cols < max_cols ? gk_round_up(part_cols, size_t(8)) : max_cols);
-  p.stage_bytes = static_cast<unsigned>(box * 128);
-  p.vectors_aligned =
-      reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && (x.batch == 1 || x.stride_c % 4 == 0);
-  const bool mapped = gk__map_operand(&p.b, register_operand, row_count, x.k, x.batch, 1, 32) &&
-                      gk__map_a(&p, k_major_operand, col_count, x.k, x.batch, 1, box);
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, k_major_operand, register_operand, mapped,
-                                  gk__tile_count(row_count, Shape::row_count),
-                                  gk__split_tile_count(col_count, split, max_cols), cluster_size, sms, stream);
-}
-
-/* 128 rows of R by Cols columns. */
-template <int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1> struct gk__tf32_tile {
-  static gk__wgmma_tile_cost cost(unsigned) { return {128, Cols, KBlockTime, Overhead, MaxCluster}; }
-  template <int, bool Splits, class Element, class Out, class Func>
-  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
-                            cudaStream_t stream) {
-    return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, cluster_size, sms, stream);
-  }
-};
-typedef gk__tf32_tile<256, 4, 765, 900> gk__tf32_256;
-typedef gk__tf32_tile<192, 5, 580, 800> gk__tf32_192;
-typedef gk__tf32_tile<128, 6, 430, 700> gk__tf32_128;
-typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_256_split_k;
+/* A tile of tf32 with b in registers, whose 128 columns two warpgroups multiply. */
+template <int Rows, int Stages, unsigned KBlockTime, unsigned Overhead>
+using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, Overhead, true>;
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
  * tiles: 128 x 256, 128 x 192 and 64 x 192 are left out, and 128 x 192 of an A that is split. By the costs of the tiles
  * these gain 0.2 % over random shapes, 3 % over large ones with K-major operands, and 14 % of single ones. A file with
@@ -9684,16 +9472,17 @@ typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_256_split_k;
 template <int Products, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, false, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64,
-                          gk__wgmma_64_64, gk__wgmma_64_64_split_k>
+                          gk__wgmma_64_64>
       k_major_tiles;
-  typedef gk__wgmma_tiles<1, false, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_tile<64, 9, 330, 600>,
-                          gk__tf32_256_split_k, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
+  typedef gk__tf32_tile<256, 4, 734, 720> tile_256;
+  typedef gk__tf32_tile<128, 6, 384, 400> tile_128;
+  typedef gk__wgmma_tiles<1, false, tile_256, gk__tf32_tile<192, 4, 531, 768>, tile_128, gk__tf32_tile<64, 8, 296, 520>>
       whole_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__tf32_256, gk__tf32_128, gk__tf32_256_split_k> split_tiles;
+  typedef gk__wgmma_tiles<1, true, tile_256, tile_128> split_tiles;
   if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
   const gk__wgmma_sector_penalty none = gk__wgmma_sector_penalty();
-  if (p.a.split > 1) return split_tiles::run(p, p.n, gk_ceil_div(p.m, size_t(p.a.split)), none, sms, stream);
-  return whole_tiles::run(p, p.a.k_major ? p.n : p.m, p.a.k_major ? p.m : p.n, none, sms, stream);
+  if (p.a.split > 1) return split_tiles::run(p, gk_ceil_div(p.m, size_t(p.a.split)), p.n, none, sms, stream);
+  return whole_tiles::run(p, p.a.k_major ? p.m : p.n, p.a.k_major ? p.n : p.m, none, sms, stream);
 }
 
 #else

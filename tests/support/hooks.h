@@ -113,12 +113,11 @@
 #define hook_same_split_k gk__same_split_k
 #define hook_split_k gk__split_k
 #define hook_tensor_args gk__tensor_args
-#define hook_tf32_launch gk__tf32_launch
-#define hook_tf32_shape gk__tf32_shape
 #define hook_tile_facts gk__tile_facts
 #define hook_tiles gk__tiles
 #define hook_wgmma_available gk__wgmma_available
 #define hook_wgmma_launch gk__wgmma_launch
+#define hook_wgmma_shape gk__wgmma_shape
 #define hook_wgmma_tile_sets gk__wgmma_tile_sets
 #define hook_wgmma_tiles gk__wgmma_tiles
 #ifdef GK__WGMMA
