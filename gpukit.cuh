@@ -1789,6 +1789,11 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__P
 /* For the status of a call of CUDA's. If it is an error, the detail says that `what` failed: a gk_ call or a kernel. */
 GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
 GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* likewise, of an allocation */
+/* After a call of CUDA's whose failure is no failure of ours: clears the last error, which a later GK_CHECK_LAUNCH()
+ * would report, unless there was one before. `earlier`: cudaPeekAtLastError() before the call. */
+inline void gk__forget_error(cudaError_t earlier) {
+  if (earlier == cudaSuccess) cudaGetLastError();
+}
 /* Raises the kernel's limit of dynamic shared memory if smem bytes exceed it, or says why that is impossible. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
 /* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
@@ -11458,7 +11463,7 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
     cudaMemPool_t other_thread = NULL;
     GK_TRY(gk__create_peer_pool(ctx, &pool));
     if (!pools[ctx.device].compare_exchange_strong(other_thread, pool)) {
-      cudaMemPoolDestroy(pool);
+      GK_TRY(ctx.failed(cudaMemPoolDestroy(pool)));
       pool = other_thread;
     }
   }
@@ -11736,10 +11741,9 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
     if (polls > 100) nanosleep(&pause, NULL); /* not sooner, so that short waits stay short */
     /* The clock is read before the stream is queried, so work that ended in time is never reported as late. */
     waited_ms = gk__now_ms() - begin_ms;
-    /* cudaStreamQuery makes cudaErrorNotReady the last error, which is cleared here unless there was one before. */
     const cudaError_t earlier = cudaPeekAtLastError();
     code = cudaStreamQuery(stream);
-    if (code == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
+    if (code == cudaErrorNotReady) gk__forget_error(earlier);
     if (code != cudaSuccess && code != cudaErrorNotReady) {
       cause = cudaGetErrorString(code);
       break;
@@ -12231,12 +12235,14 @@ GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message,
   return code;
 }
 
-/* Waits for the stream in debug mode, but never for one that is being captured. */
+/* Waits for the stream in debug mode, but never for one that is being captured, nor for the legacy stream while a
+ * blocking stream is: then cudaStreamIsCapturing fails. */
 static cudaError_t gk__debug_wait(cudaStream_t stream) {
   if (!gk__debug()) return cudaSuccess;
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  const cudaError_t code = cudaStreamIsCapturing(stream, &capture);
+  const cudaError_t earlier = cudaPeekAtLastError(), code = cudaStreamIsCapturing(stream, &capture);
   if (gk__is_sticky(code)) return code; /* the kernel has failed already */
+  if (code != cudaSuccess) gk__forget_error(earlier);
   if (code != cudaSuccess || capture != cudaStreamCaptureStatusNone) return cudaSuccess;
   return cudaStreamSynchronize(stream);
 }
@@ -12637,12 +12643,10 @@ GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer) {
 GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
   GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, __func__));
   GK_TRY(gk__require(__func__, "ready", ready));
-  /* cudaEventQuery makes cudaErrorNotReady the last error, which a later check would take for a failure: it is cleared
-   * here unless there was an error before. */
   const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
   if (code == cudaSuccess || code == cudaErrorNotReady) *ready = code == cudaSuccess;
   if (code != cudaErrorNotReady) return gk__failed(code, __func__);
-  if (earlier == cudaSuccess) cudaGetLastError();
+  gk__forget_error(earlier);
   return cudaSuccess;
 }
 
@@ -12946,10 +12950,15 @@ GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stre
   gk__check_cuda(code, "gk_array", file, line);
   return code == cudaSuccess ? items : NULL;
 }
-/* A destructor has no line of the program, and after an error of earlier work there is nothing left to free. */
+/* A destructor has no line of the program to report, and after an error of earlier work there is nothing left to free.
+ * Such an error stays the last one. Where a device has no memory pools, cudaFreeAsync fails. */
 GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream) {
   if (!items) return;
-  if (!stream || cudaFreeAsync(items, stream) != cudaSuccess) cudaFree(items);
+  const cudaError_t earlier = cudaPeekAtLastError();
+  const cudaError_t code = stream ? cudaFreeAsync(items, stream) : cudaFree(items);
+  if (code == cudaSuccess || gk__is_sticky(code)) return;
+  if (stream) cudaFree(items);
+  gk__forget_error(earlier);
 }
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line) {

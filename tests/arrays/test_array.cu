@@ -156,6 +156,34 @@ TEST(each_call_fails_in_turn) {
   }
   EXPECT_OK(cudaStreamDestroy(own));
 }
+
+/* cudaFreeAsync fails on a device without memory pools; cudaFree frees the memory then. A destructor can report nothing,
+ * so what fails in it must not be the last error either. An error of the caller's stays. */
+TEST(a_failing_destructor_leaves_no_error) {
+  cudaStream_t own;
+  EXPECT_OK(cudaStreamCreate(&own));
+  for (const char *failing : {"cudaFreeAsync:1", "cudaFreeAsync:1,cudaFree:1"})
+    for (cudaStream_t stream : {cudaStream_t(0), own})
+      for (bool has_earlier_error : {false, true}) {
+        size_t before = 0, after = 0, total = 0;
+        EXPECT_OK(cudaMemGetInfo(&before, &total));
+        cuda_cpu_fail(failing);
+        float *memory = NULL;
+        {
+          gk_array<float> a(10, stream);
+          memory = a;
+          if (has_earlier_error) EXPECT_EQ(cudaSetDevice(-99), cudaErrorInvalidDevice);
+        }
+        EXPECT_EQ(cuda_cpu_calls("cudaFreeAsync"), stream ? 1u : 0u);
+        EXPECT_EQ(cuda_cpu_calls("cudaFree"), 1u);
+        cuda_cpu_fail(NULL);
+        EXPECT_EQ(cudaGetLastError() != cudaSuccess, has_earlier_error);
+        if (strstr(failing, "cudaFree:")) EXPECT_OK(cudaFree(memory));
+        EXPECT_OK(cudaMemGetInfo(&after, &total));
+        EXPECT_EQ(after, before);
+      }
+  EXPECT_OK(cudaStreamDestroy(own));
+}
 #endif
 
 __global__ static void add(const float *x, float *y, size_t n) {
