@@ -268,10 +268,12 @@ TEST(arrays_that_are_too_small) {
   TOO_SMALL("gk_select_flagged: kept_count", gk_select_flagged(x, flags, y, no_count, n));
   TOO_SMALL("gk_copy: input", gk_copy(less, y, n));
   TOO_SMALL("gk_copy: output", gk_copy(x, less, n));
-  TOO_SMALL("gk_iota: output", gk_fill(less, n, 1));
+  TOO_SMALL("gk_fill: output", gk_fill(less, n, 1));
+  TOO_SMALL("gk_iota: output", gk_iota(less, n, 0, 1));
   TOO_SMALL("gk_random_uniform: output", gk_random_uniform(less, n, 1));
   TOO_SMALL("gk_random_normal: output", gk_random_normal(less, n, 1));
-  TOO_SMALL("gk_print: input", gk_print_matrix(less, 10, 10));
+  TOO_SMALL("gk_print: input", gk_print(less, n));
+  TOO_SMALL("gk_print_matrix: input", gk_print_matrix(less, 10, 10));
   TOO_SMALL("gk_reduce_rows: input is a gk_array of 99 elements, but the call uses 107",
             gk_reduce_rows(less, row, rows, cols, ld, gk_op_sum()));
   TOO_SMALL("gk_reduce_rows: output", gk_reduce_rows(matrix, none, rows, cols, ld, gk_op_sum()));
