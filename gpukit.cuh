@@ -1923,6 +1923,11 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__P
 /* For the status of a call of CUDA's. If it is an error, the detail says that `what` failed: a gk_ call or a kernel. */
 GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
 GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* likewise, of an allocation */
+/* After a call of CUDA's whose failure is no failure of ours: clears the last error, which a later GK_CHECK_LAUNCH()
+ * would report, unless there was one before. `earlier`: cudaPeekAtLastError() before the call. */
+inline void gk__forget_error(cudaError_t earlier) {
+  if (earlier == cudaSuccess) cudaGetLastError();
+}
 /* Raises the kernel's limit of dynamic shared memory if smem bytes exceed it, or says why that is impossible. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
 /* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
@@ -1982,7 +1987,8 @@ GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, 
 /* What gk_print is made of. gk__copy_to_host waits for the stream. */
 GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
 GPUKIT_DEF void gk__print_text(const char *text);
-GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, const char *call,
+                                        cudaStream_t stream);
 /* Whether `wanted` is an index of an array of n elements, or unless is_index, whether it equals n. If not, reports an
  * error to the handler. */
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line);
@@ -3431,11 +3437,12 @@ enum {
 #define GK__REDUCE_MANY_TILES 65536u
 /* Inputs of at least this many bytes are loaded with an evict-first hint: the L2 would not hold all of them anyway. */
 #define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
-/* The resident blocks per SM for __launch_bounds__. Where an SM has 2048 threads, eight blocks use all of them. The
- * pairs of words of an unaligned array, the elements of a computed input and large values need more registers than that
- * leaves. */
+/* The resident blocks per SM for __launch_bounds__. On the architectures named here an SM has 2048 threads, and eight
+ * blocks use all of them; other SMs have 1536 or 1024. The pairs of words of an unaligned array, the elements of a
+ * computed input and large values need more registers than that leaves. */
 template <bool Unaligned, class Input, class Acc> struct gk__reduce_blocks {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000 &&                 \
+    __CUDA_ARCH__ != 1030
   static const int per_sm = 4;
 #else
   static const int per_sm = Unaligned || !std::is_pointer<Input>::value ? 4 : (sizeof(Acc) > 8 ? 5 : 8);
@@ -5309,15 +5316,20 @@ template <class Item> struct gk__progression {
     return gk__arithmetic<Item>::add(begin, gk__arithmetic<Item>::mul(static_cast<Item>(i), increment));
   }
 };
-template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
-  return gk_iota(output, n, value, Value(0), stream);
-}
 template <class Output, class Begin, class Increment>
-cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream) {
+cudaError_t gk__store_progression(const char *call, Output &output, size_t n, Begin begin, Increment increment,
+                                  cudaStream_t stream) {
   typedef typename gk__carried<gk__item_type<Output>>::type Acc;
   const gk__progression<Acc> values = {gk__convert<Acc, Begin>::from(begin),
                                        gk__convert<Acc, Increment>::from(increment)};
-  return gk__copy_array("gk_iota", gk_computed<Acc>(values), output, n, stream);
+  return gk__copy_array(call, gk_computed<Acc>(values), output, n, stream);
+}
+template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
+  return gk__store_progression("gk_fill", output, n, value, Value(0), stream);
+}
+template <class Output, class Begin, class Increment>
+cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream) {
+  return gk__store_progression("gk_iota", output, n, begin, increment, stream);
 }
 
 /* 64 random bits: two words of Philox 4x32-10, of which i is the counter and the seed the key. */
@@ -5409,10 +5421,10 @@ template <class Output> cudaError_t gk_random_normal(Output &&output, size_t n, 
 }
 
 template <class Item>
-cudaError_t gk__print_columns(const Item *row_data, size_t begin, size_t end, cudaStream_t stream) {
+cudaError_t gk__print_columns(const char *call, const Item *row_data, size_t begin, size_t end, cudaStream_t stream) {
   typedef typename gk__carried<Item>::type Acc;
   Item item[20];
-  GK_TRY(gk__copy_to_host(item, row_data + begin, (end - begin) * sizeof(Item), stream));
+  GK_TRY(gk__copy_to_host(item, row_data + begin, (end - begin) * sizeof(Item), call, stream));
   for (size_t i = 0; i < end - begin; i++) {
     const Acc x = gk__convert<Acc, Item>::from(item[i]);
     gk__print_number(static_cast<double>(x), static_cast<long long>(std::is_integral<Acc>::value ? x : Acc(0)),
@@ -5421,16 +5433,16 @@ cudaError_t gk__print_columns(const Item *row_data, size_t begin, size_t end, cu
   return cudaSuccess;
 }
 template <class Input>
-cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count, size_t leading_dim,
-                            cudaStream_t stream) {
+cudaError_t gk__print_matrix(const char *call, const Input &input, size_t row_count, size_t col_count,
+                             size_t leading_dim, cudaStream_t stream) {
   const size_t part = 10, distance = leading_dim ? leading_dim : col_count;
   const auto array = gk__input_of(input);
   gk__clear_detail();
   if (row_count == 0 || col_count == 0) return cudaSuccess;
-  GK_TRY(gk__check_size("gk_print", "input", input, gk__matrix_extent(row_count, col_count, leading_dim)));
-  GK_TRY(gk__check_array("gk_print", "input", array, row_count * col_count, row_count * col_count));
+  GK_TRY(gk__check_size(call, "input", input, gk__matrix_extent(row_count, col_count, leading_dim)));
+  GK_TRY(gk__check_array(call, "input", array, row_count * col_count, row_count * col_count));
   if (distance < col_count)
-    return gk__fail(cudaErrorInvalidValue, "gk_print: the leading dimension is %zu, but rows have %zu elements",
+    return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     distance, col_count);
   for (size_t i = 0; i < row_count; i++) {
     if (row_count > 2 * part && i == part) {
@@ -5438,15 +5450,20 @@ cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_cou
       i = row_count - part;
     }
     const bool fits = col_count <= 2 * part;
-    GK_TRY(gk__print_columns(array + i * distance, 0, fits ? col_count : part, stream));
+    GK_TRY(gk__print_columns(call, array + i * distance, 0, fits ? col_count : part, stream));
     if (!fits) gk__print_text("  ...");
-    if (!fits) GK_TRY(gk__print_columns(array + i * distance, col_count - part, col_count, stream));
+    if (!fits) GK_TRY(gk__print_columns(call, array + i * distance, col_count - part, col_count, stream));
     gk__print_text("\n");
   }
   return cudaSuccess;
 }
+template <class Input>
+cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count, size_t leading_dim,
+                            cudaStream_t stream) {
+  return gk__print_matrix("gk_print_matrix", input, row_count, col_count, leading_dim, stream);
+}
 template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream) {
-  return gk_print_matrix(input, n ? 1 : 0, n, 0, stream);
+  return gk__print_matrix("gk_print", input, n ? 1 : 0, n, 0, stream);
 }
 
 /* ====================================================================================================================
@@ -11247,7 +11264,7 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
     cudaMemPool_t other_thread = NULL;
     GK_TRY(gk__create_peer_pool(ctx, &pool));
     if (!pools[ctx.device].compare_exchange_strong(other_thread, pool)) {
-      cudaMemPoolDestroy(pool);
+      GK_TRY(ctx.failed(cudaMemPoolDestroy(pool)));
       pool = other_thread;
     }
   }
@@ -11525,10 +11542,9 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
     if (polls > 100) nanosleep(&pause, NULL); /* not sooner, so that short waits stay short */
     /* The clock is read before the stream is queried, so work that ended in time is never reported as late. */
     waited_ms = gk__now_ms() - begin_ms;
-    /* cudaStreamQuery makes cudaErrorNotReady the last error, which is cleared here unless there was one before. */
     const cudaError_t earlier = cudaPeekAtLastError();
     code = cudaStreamQuery(stream);
-    if (code == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
+    if (code == cudaErrorNotReady) gk__forget_error(earlier);
     if (code != cudaSuccess && code != cudaErrorNotReady) {
       cause = cudaGetErrorString(code);
       break;
@@ -12020,12 +12036,14 @@ GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message,
   return code;
 }
 
-/* Waits for the stream in debug mode, but never for one that is being captured. */
+/* Waits for the stream in debug mode, but never for one that is being captured, nor for the legacy stream while a
+ * blocking stream is: then cudaStreamIsCapturing fails. */
 static cudaError_t gk__debug_wait(cudaStream_t stream) {
   if (!gk__debug()) return cudaSuccess;
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  const cudaError_t code = cudaStreamIsCapturing(stream, &capture);
+  const cudaError_t earlier = cudaPeekAtLastError(), code = cudaStreamIsCapturing(stream, &capture);
   if (gk__is_sticky(code)) return code; /* the kernel has failed already */
+  if (code != cudaSuccess) gk__forget_error(earlier);
   if (code != cudaSuccess || capture != cudaStreamCaptureStatusNone) return cudaSuccess;
   return cudaStreamSynchronize(stream);
 }
@@ -12426,12 +12444,10 @@ GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer) {
 GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
   GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, __func__));
   GK_TRY(gk__require(__func__, "ready", ready));
-  /* cudaEventQuery makes cudaErrorNotReady the last error, which a later check would take for a failure: it is cleared
-   * here unless there was an error before. */
   const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
   if (code == cudaSuccess || code == cudaErrorNotReady) *ready = code == cudaSuccess;
   if (code != cudaErrorNotReady) return gk__failed(code, __func__);
-  if (earlier == cudaSuccess) cudaGetLastError();
+  gk__forget_error(earlier);
   return cudaSuccess;
 }
 
@@ -12716,9 +12732,10 @@ GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole) {
     printf(" %11.5g", x);
 }
 GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
-GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream) {
-  GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, cudaMemcpyDeviceToHost, stream), "gk_print"));
-  return gk__failed(cudaStreamSynchronize(stream), "gk_print");
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, const char *call,
+                                        cudaStream_t stream) {
+  GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, cudaMemcpyDeviceToHost, stream), call));
+  return gk__failed(cudaStreamSynchronize(stream), call);
 }
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
@@ -12735,10 +12752,15 @@ GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stre
   gk__check_cuda(code, "gk_array", file, line);
   return code == cudaSuccess ? items : NULL;
 }
-/* A destructor has no line of the program, and after an error of earlier work there is nothing left to free. */
+/* A destructor has no line of the program to report, and after an error of earlier work there is nothing left to free.
+ * Such an error stays the last one. Where a device has no memory pools, cudaFreeAsync fails. */
 GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream) {
   if (!items) return;
-  if (!stream || cudaFreeAsync(items, stream) != cudaSuccess) cudaFree(items);
+  const cudaError_t earlier = cudaPeekAtLastError();
+  const cudaError_t code = stream ? cudaFreeAsync(items, stream) : cudaFree(items);
+  if (code == cudaSuccess || gk__is_sticky(code)) return;
+  if (stream) cudaFree(items);
+  gk__forget_error(earlier);
 }
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line) {

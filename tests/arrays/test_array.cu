@@ -156,6 +156,34 @@ TEST(each_call_fails_in_turn) {
   }
   EXPECT_OK(cudaStreamDestroy(own));
 }
+
+/* cudaFreeAsync fails on a device without memory pools; cudaFree frees the memory then. A destructor can report nothing,
+ * so what fails in it must not be the last error either. An error of the caller's stays. */
+TEST(a_failing_destructor_leaves_no_error) {
+  cudaStream_t own;
+  EXPECT_OK(cudaStreamCreate(&own));
+  for (const char *failing : {"cudaFreeAsync:1", "cudaFreeAsync:1,cudaFree:1"})
+    for (cudaStream_t stream : {cudaStream_t(0), own})
+      for (bool has_earlier_error : {false, true}) {
+        size_t before = 0, after = 0, total = 0;
+        EXPECT_OK(cudaMemGetInfo(&before, &total));
+        cuda_cpu_fail(failing);
+        float *memory = NULL;
+        {
+          gk_array<float> a(10, stream);
+          memory = a;
+          if (has_earlier_error) EXPECT_EQ(cudaSetDevice(-99), cudaErrorInvalidDevice);
+        }
+        EXPECT_EQ(cuda_cpu_calls("cudaFreeAsync"), stream ? 1u : 0u);
+        EXPECT_EQ(cuda_cpu_calls("cudaFree"), 1u);
+        cuda_cpu_fail(NULL);
+        EXPECT_EQ(cudaGetLastError() != cudaSuccess, has_earlier_error);
+        if (strstr(failing, "cudaFree:")) EXPECT_OK(cudaFree(memory));
+        EXPECT_OK(cudaMemGetInfo(&after, &total));
+        EXPECT_EQ(after, before);
+      }
+  EXPECT_OK(cudaStreamDestroy(own));
+}
 #endif
 
 __global__ static void add(const float *x, float *y, size_t n) {
@@ -240,10 +268,12 @@ TEST(arrays_that_are_too_small) {
   TOO_SMALL("gk_select_flagged: kept_count", gk_select_flagged(x, flags, y, no_count, n));
   TOO_SMALL("gk_copy: input", gk_copy(less, y, n));
   TOO_SMALL("gk_copy: output", gk_copy(x, less, n));
-  TOO_SMALL("gk_iota: output", gk_fill(less, n, 1));
+  TOO_SMALL("gk_fill: output", gk_fill(less, n, 1));
+  TOO_SMALL("gk_iota: output", gk_iota(less, n, 0, 1));
   TOO_SMALL("gk_random_uniform: output", gk_random_uniform(less, n, 1));
   TOO_SMALL("gk_random_normal: output", gk_random_normal(less, n, 1));
-  TOO_SMALL("gk_print: input", gk_print_matrix(less, 10, 10));
+  TOO_SMALL("gk_print: input", gk_print(less, n));
+  TOO_SMALL("gk_print_matrix: input", gk_print_matrix(less, 10, 10));
   TOO_SMALL("gk_reduce_rows: input is a gk_array of 99 elements, but the call uses 107",
             gk_reduce_rows(less, row, rows, cols, ld, gk_op_sum()));
   TOO_SMALL("gk_reduce_rows: output", gk_reduce_rows(matrix, none, rows, cols, ld, gk_op_sum()));

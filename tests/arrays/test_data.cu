@@ -163,6 +163,6 @@ TEST(prints) {
   EXPECT_HAS(large.c_str(), "  ...");
   EXPECT_HAS(large.c_str(), "      187.25\n"); /* the last element */
   EXPECT_EQ(printed([&] { return gk_print(x, 0); }), std::string());
-  EXPECT_ERROR(cudaErrorInvalidValue, "the leading dimension is 2", gk_print_matrix(x, 2, 3, 2));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_print_matrix: the leading dimension is 2", gk_print_matrix(x, 2, 3, 2));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_print: input is NULL", gk_print(static_cast<float *>(NULL), 3));
 }

@@ -1,9 +1,9 @@
-/* Random calls of reduce, scan and matmul, on device and host arrays, against plain loops: each case draws an API, types,
- * an operator, sizes (mostly about the edges of tiles), alignments, strides, transposes, a scratch or none, in place or
- * not. All data is such that the result is exact in any order, so one wrong element shows.
+/* Random calls of reduce, scan and matmul, on device and host arrays, against loops: each case draws a call, types, an
+ * operator, sizes (mostly about the edges of tiles), alignments, strides, transposes, a scratch or none, in place or
+ * not. The data makes every result exact in any order, so that one wrong element is found.
  *
- * On a GPU cases run in batches: their data goes there by one copy and comes back by one, the calls between stand one
- * behind the other on a stream, as in a program that waits for nothing, and the host makes the next batch meanwhile.
+ * On a GPU cases run in batches: one copy takes their data there and one brings it back, the calls between follow each
+ * other on a stream without waiting, and the host prepares the next batch meanwhile.
  *
  *   GPUKIT_FUZZ_CASES   how many, by default 2000
  *   GPUKIT_FUZZ_SEED    by default 1
@@ -22,16 +22,16 @@
 #include <functional>
 #include <thread>
 
-/* What allocates on a GPU waits for all other threads' work, too, so there it is to be rare; and so are sizes that hold
- * everybody up, of which there are still hundreds in a million cases. */
+/* On a GPU allocations must be rare, since each waits for the work of all threads; and so must large sizes. A million
+ * cases still have hundreds of them. One case in rare_period allocates; one array in level_period fills a level. */
 #ifdef CUDA_ON_CPU
-static const size_t most_items = 1 << 19, default_cases = 2000, rarely = 8, of_a_level = 333, cases_at_once = 1;
+static const size_t most_items = 1 << 19, default_cases = 2000, rare_period = 8, level_period = 333, cases_at_once = 1;
 #else
-static const size_t most_items = 1 << (test_slowed() ? 17 : 23), default_cases = 20000, rarely = 500, of_a_level = 3333,
-                    cases_at_once = 32;
+static const size_t most_items = 1 << (test_slowed() ? 17 : 23), default_cases = 20000, rare_period = 500,
+                    level_period = 3333, cases_at_once = 32;
 #endif
 
-/* --- what a case draws ----------------------------------------------------------------------------------------------*/
+/* --- what a case draws ---------------------------------------------------------------------------------------------*/
 
 struct fuzz_case {
   uint64_t seed, number, drawn;
@@ -48,7 +48,7 @@ struct fuzz_case {
     test_fail(__FILE__, __LINE__, text + ": " + what);
   }
   void ok(cudaError_t code, const char *call) { expect(!code, std::string(call) + ": " + cudaGetErrorString(code)); }
-  /* A number of items: few, about the edges of one tile or several, or of everything that one level holds. */
+  /* A number of items: few, or near a multiple of a tile, or near the most that one level can hold. */
   size_t items(size_t tile, size_t level) {
     const size_t kind = below(1000), off = below(5);
     size_t n = below(300);
@@ -56,7 +56,7 @@ struct fuzz_case {
     if (kind >= 750) n = below(2 * tile + 1);
     if (kind >= 900) n = tile * (1 + below(6)) + off - 2;
     if (kind >= 980) n = below(12 * tile);
-    if (one_in(of_a_level)) n = level + tile * below(2) + off - 2;
+    if (one_in(level_period)) n = level + tile * below(2) + off - 2;
     return n < most_items ? n : most_items - off;
   }
 };
@@ -97,8 +97,8 @@ struct imaged_memory {
   }
 };
 
-/* A stream, the cases whose calls are to follow each other there, and the scratch that most of them use, whatever their
- * types, since what one has left there must not disturb the next. */
+/* A stream, the cases whose calls follow each other on it, and the scratch that most of them share, whatever their
+ * types: what one call leaves there must not disturb the next. */
 struct fuzz_batch {
   cudaStream_t stream = NULL;
   gk_scratch scratch = gk_scratch();
@@ -113,7 +113,7 @@ struct fuzz_batch {
     EXPECT_OK(cudaStreamSynchronize(stream));
 #ifndef CUDA_ON_CPU
     inputs.resize(1), outputs.resize(1);
-    inputs[0].reserve(enough), outputs[0].reserve(enough);
+    inputs[0].reserve(batch_bytes), outputs[0].reserve(batch_bytes);
 #endif
   }
   fuzz_batch(const fuzz_batch &) = delete;
@@ -122,8 +122,8 @@ struct fuzz_batch {
     if (stream) EXPECT_OK(cudaStreamDestroy(stream));
   }
 
-  /* Where `bytes` bytes are: the memory, and where in it. Addresses are known when the calls are made. */
-  static const size_t enough = 8 << 20;
+  /* Reserves `bytes` bytes: returns the memory, and sets the offset. The memory may still move until the calls run. */
+  static const size_t batch_bytes = 8 << 20;
   imaged_memory &place(bool output, size_t bytes, size_t *at) {
     std::deque<imaged_memory> &all = output ? outputs : inputs;
 #ifdef CUDA_ON_CPU
@@ -141,7 +141,7 @@ struct fuzz_batch {
     return memory;
   }
   bool full() const {
-    return cases.size() >= cases_at_once || inputs.back().used >= enough || outputs.back().used >= enough;
+    return cases.size() >= cases_at_once || inputs.back().used >= batch_bytes || outputs.back().used >= batch_bytes;
   }
   /* An error that no case has by itself is one of the whole batch. */
   void ok(cudaError_t code, const char *call) {
@@ -218,9 +218,9 @@ template <class T> struct fuzz_array {
   }
 };
 
-/* NULL, the shared one (grown as it has to be), or one of its own with not a byte more than is asked for. */
+/* NULL, the shared scratch (enlarged if need be), or one of the case's own without a byte to spare. */
 static const gk_scratch *choose_scratch(fuzz_case &c, fuzz_batch &batch, size_t bytes) {
-  const size_t kind = c.one_in(rarely) ? 0 : 1 + c.below(7);
+  const size_t kind = c.one_in(rare_period) ? 0 : 1 + c.below(7);
   c.say(", %s", kind == 0 ? "its own scratch" : kind > 2 ? "shared scratch" : "no scratch");
   if (kind == 0) {
     batch.own.emplace_back();
@@ -243,9 +243,9 @@ template <class V> static void compare(fuzz_case &c, const std::vector<V> &actua
   }
 }
 
-/* --- types and operators of a user's own ----------------------------------------------------------------------------*/
+/* --- types and operators of a user's own ---------------------------------------------------------------------------*/
 
-struct triple { /* of no size that fits into 16 bytes a whole number of times */
+struct triple { /* 16 bytes are not a multiple of its size */
   uint32_t x, y, z;
 };
 struct exclusive_or {
@@ -262,7 +262,7 @@ struct compose {
   __host__ __device__ line identity() const { return line{1, 0}; }
 };
 
-/* --- elements, and what is right ------------------------------------------------------------------------------------*/
+/* --- elements, and operators on the host ---------------------------------------------------------------------------*/
 
 template <class T> static T element(uint64_t seed, size_t i) { /* sums of these are exact */
   if constexpr (is_float<T>::value)
@@ -277,7 +277,7 @@ template <> line element<line>(uint64_t seed, size_t i) {
   return line{static_cast<uint32_t>(mix(seed, i)), static_cast<uint32_t>(mix(seed + 1, i))};
 }
 
-/* An operator in a plain loop: what it works in, what an element is there, and a step. */
+/* An operator in a loop on the host: the type that it accumulates in, an element in that type, and a step. */
 template <class Op> struct reference { /* a functor by itself */
   template <class T, class O> using working = typename hook_working<Op>::type;
   template <class A> static A identity() { return Op().identity(); }
@@ -335,7 +335,7 @@ template <class O, class A> static O result_of(const A &x) {
   else
     return x;
 }
-/* Some elements out of the ordinary, where the operator is one that chooses. */
+/* For minima and maxima: sometimes a few NaN and infinities. */
 template <class Op, class T> static void sprinkle(fuzz_case &c, std::vector<T> &x) {
   if constexpr (std::is_floating_point<T>::value && !std::is_same<Op, gk_op_sum>::value) {
     if (x.empty() || !c.one_in(3)) return;
@@ -343,8 +343,8 @@ template <class Op, class T> static void sprinkle(fuzz_case &c, std::vector<T> &
     for (size_t i = 1 + c.below(3); i-- > 0;) x[c.below(x.size())] = odd[c.below(3)];
   }
 }
-/* From anywhere in a table, since to draw each of them would take most of the time; its length is a prime, so that no
- * two tiles are alike. */
+/* Elements from a random place in a table, since drawing each would take most of the time. The length of the table is
+ * prime, so that no two tiles are alike. */
 template <class T> static std::vector<T> elements(fuzz_case &c, size_t n) {
   static const size_t length = 65537;
   static const std::vector<T> table = [] {
@@ -361,7 +361,7 @@ template <class T> static std::vector<T> elements(fuzz_case &c, size_t n) {
   return x;
 }
 
-/* --- reduce ---------------------------------------------------------------------------------------------------------*/
+/* --- reduce --------------------------------------------------------------------------------------------------------*/
 
 template <class Op, class T, class O> static void fuzz_reduce(const char *name, fuzz_case &c, fuzz_batch &batch) {
   typedef reference<Op> right;
@@ -374,7 +374,7 @@ template <class Op, class T, class O> static void fuzz_reduce(const char *name, 
   A running = right::template identity<A>();
   for (size_t i = 0; i < n; i++) running = right::step(running, right::template lift<A>(x[i], i));
   const std::vector<O> expected(1, result_of<O>(running));
-  if (c.one_in(rarely)) {
+  if (c.one_in(rare_period)) {
     c.say("gk_host_reduce %s, n = %zu", name, n);
     std::vector<O> sum(1);
     c.expect(!gk_host_reduce(x.data(), sum.data(), n, Op()), gk_error_detail());
@@ -392,7 +392,7 @@ template <class Op, class T, class O> static void fuzz_reduce(const char *name, 
   batch.checks.push_back([=, &c] { out.check(c, expected); });
 }
 
-/* --- scan -----------------------------------------------------------------------------------------------------------*/
+/* --- scan ----------------------------------------------------------------------------------------------------------*/
 
 template <class T, class O> static size_t scan_tile() { /* the most items that take one tile */
   size_t fits = 1, too_many = size_t{1} << 30;
@@ -425,7 +425,7 @@ template <class Op, class T, class O> static void fuzz_scan(const char *name, fu
     expected[i] = result_of<O>(kind == 0 ? next : running);
     running = next;
   }
-  if (c.one_in(rarely) && kind < 2) {
+  if (c.one_in(rare_period) && kind < 2) {
     c.say("gk_host_scan_%s %s, n = %zu", kind ? "exclusive" : "inclusive", name, n);
     std::vector<O> y(n);
     c.expect(!(kind ? gk_host_scan_exclusive(x.data(), y.data(), n, Op())
@@ -461,7 +461,7 @@ template <class Op, class T, class O> static void fuzz_scan(const char *name, fu
   batch.checks.push_back([=, &c, expected = std::move(expected)] { out.check(c, expected); });
 }
 
-/* --- rows and columns, select -----------------------------------------------------------------------------------------*/
+/* --- rows and columns, select --------------------------------------------------------------------------------------*/
 
 /* A matrix: a few long rows, many short ones, or something between. */
 struct fuzz_shape {
@@ -552,7 +552,7 @@ template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_
                        : gk_select(in.get(), to, count.get(), n, odd_bits(), batch.stream, scratch)),
              gk_error_detail());
   });
-  /* Behind the kept elements an output stays as it was. */
+  /* The output after the kept elements does not change. */
   for (size_t i = expected.size(); i < n; i++) {
     T rest = x[i];
     if (!in_place) memset(static_cast<void *>(&rest), 0xa5, sizeof(T));
@@ -564,7 +564,7 @@ template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_
   });
 }
 
-/* --- matmul ---------------------------------------------------------------------------------------------------------*/
+/* --- matmul --------------------------------------------------------------------------------------------------------*/
 
 static size_t matmul_edge(fuzz_case &c) {
   const size_t kind = c.below(100);
@@ -578,7 +578,7 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   typedef plain_type<T> Acc;
   const size_t m = matmul_edge(c), n = matmul_edge(c), k = matmul_edge(c);
   std::vector<T> a, b;
-  if (c.one_in(rarely)) {
+  if (c.one_in(rare_period)) {
     c.say("gk_host_matmul %s, %zu x %zu x %zu", name, m, n, k);
     a = elements<T>(c, m * k), b = elements<T>(c, k * n);
     std::vector<O> product(m * n), expected(m * n);
@@ -601,7 +601,7 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   const size_t stride_a = one_a ? 0 : rows_a * lda, stride_b = one_b ? 0 : rows_b * ldb, stride_c = m * ldc + gap;
   const double factors[] = {1, 0, 2, -1, 0.5}, alpha = factors[c.below(5)], beta = factors[1 + c.below(4)];
   const size_t shift = c.one_in(2) ? 0 : c.below(9);
-  /* Small integers: exact whatever the precision. Tiles are those of strict products, and so is double. */
+  /* The elements are small integers, so every precision is exact. double has strict products only. */
   const bool is_float = std::is_same<T, float>::value, strict = sizeof(T) == 8 || c.one_in(2);
   const gk_precision precision = strict     ? GK_PRECISION_STRICT
                                  : is_float ? static_cast<gk_precision>(GK_PRECISION_STRICT + c.below(3))
@@ -645,7 +645,7 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
     if (beta < 0 || beta > 0) o.beta = &beta;
     o.batch = batches, o.stride_a = stride_a, o.stride_b = stride_b, o.stride_c = gap ? stride_c : 0;
     o.precision = precision, o.plan = plan;
-    gk_matmul_path path; /* not every GPU has the tensor cores, nor do all of them take every shape */
+    gk_matmul_path path; /* not every GPU has tensor cores, and not all take every shape */
     if (plan >= GK_PLAN_MMA && gk_matmul_plan(static_cast<const T *>(on_a.get()), static_cast<const T *>(on_b.get()),
                                               on_c.get(), m, n, k, &o, &path))
       o.plan = GK_PLAN_AUTO;
@@ -656,7 +656,7 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   batch.checks.push_back([=, &c, expected = std::move(expected)] { on_c.check(c, expected); });
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------------*/
+/* --- all of them ---------------------------------------------------------------------------------------------------*/
 
 typedef void (*fuzz_function)(const char *name, fuzz_case &c, fuzz_batch &batch);
 struct fuzz_entry {
@@ -707,22 +707,22 @@ TEST(random_calls_are_right) {
   const uint64_t seed = setting("GPUKIT_FUZZ_SEED", 1), cases = setting("GPUKIT_FUZZ_CASES", default_cases),
                  first = setting("GPUKIT_FUZZ_FIRST", 0);
 #ifdef CUDA_ON_CPU
-  const uint64_t usual = 1;
+  const uint64_t default_threads = 1;
 #else
-  const uint64_t usual = std::thread::hardware_concurrency();
+  const uint64_t default_threads = std::thread::hardware_concurrency();
 #endif
-  const uint64_t wanted = setting("GPUKIT_FUZZ_THREADS", usual), most = cases / 100 + 1;
+  const uint64_t wanted = setting("GPUKIT_FUZZ_THREADS", default_threads), max_threads = cases / 100 + 1;
   const size_t kinds = sizeof entries / sizeof *entries;
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::atomic<uint64_t> next(first);
   std::atomic<unsigned> failed(0);
-#ifndef CUDA_ON_CPU /* what calls without a scratch give back stays the program's, or each would wait for the driver */
+#ifndef CUDA_ON_CPU /* keep freed memory in the pool, or each call without a scratch would wait for the driver */
   cudaMemPool_t pool;
   uint64_t all = UINT64_MAX;
   EXPECT_OK(cudaDeviceGetDefaultMemPool(&pool, 0));
   EXPECT_OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
 #endif
-  std::vector<std::thread> threads(static_cast<size_t>(wanted < 1 ? 1 : wanted < most ? wanted : most));
+  std::vector<std::thread> threads(static_cast<size_t>(wanted < 1 ? 1 : wanted < max_threads ? wanted : max_threads));
   for (std::thread &thread : threads)
     thread = std::thread([&, legacy = &thread == &threads[0]] {
       fuzz_batch one(false), two(legacy);

@@ -52,7 +52,7 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
     const std::vector<T> a = random_elements<T>(1, p.m * p.k), b = random_elements<T>(2, p.k * p.n);
     std::vector<S> before(p.m * p.n, p.beta != 0 ? S(3) : S(NAN)), expected(before);
     const hook_split_k one_chain = {0, 1, 1000};
-    multiply_plainly(p, a, b, expected, one_chain);
+    multiply_on_host(p, a, b, expected, one_chain);
     device_array<T> device_a(a), device_b(b);
     device_array<S> c(before);
     const dim3 grid = gk_tile<S, BM, BN, TM, TN>::grid_dim(p.m, p.n);

@@ -774,6 +774,26 @@ TEST(debug_mode_does_not_wait_for_captures) {
   EXPECT_PASSED(run_child("debug_mode_does_not_wait_for_captures", "GPUKIT_DEBUG=1"));
 }
 
+/* Whether the legacy stream is captured cannot be asked while a blocking stream is: the question is an error. */
+TEST(provoke_debug_mode_beside_a_capture_leaves_no_error) {
+  const char *const name = "provoke_debug_mode_beside_a_capture_leaves_no_error";
+  if (in_child(name)) {
+    remembering r;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    EXPECT_OK(cudaStreamCreate(&stream));
+    EXPECT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    for (int i = 0; i < 2; i++) EXPECT_EQ(GK_CHECK_LAUNCH(), cudaSuccess);
+    EXPECT_EQ(r.calls, 0);
+    EXPECT_OK(cudaPeekAtLastError());
+    EXPECT_OK(cudaStreamEndCapture(stream, &graph));
+    EXPECT_OK(cudaGraphDestroy(graph));
+    EXPECT_OK(cudaStreamDestroy(stream));
+    return;
+  }
+  EXPECT_PASSED(run_child(name, "GPUKIT_DEBUG=1"));
+}
+
 TEST(provoke_no_device) {
   if (in_child("provoke_no_device")) {
     gk_device_info info;

@@ -5,8 +5,8 @@
 #include "hooks.h"
 #include "products.h"
 
-/* Batches that warps make tile by tile: one tile for each product or several, edges on both sides; one, two and more
- * steps in k, and half of one; warps that have several tiles, one, or none. */
+/* The kernel whose warps each compute whole tiles: one tile for each product or several, with tiles cut at both edges;
+ * half a step of k, one, two and more; warps with several tiles, one, or none. */
 TEST(batches_of_tiles) {
   const size_t edges[][2] = {{64, 64}, {61, 52}, {128, 60}, {100, 124}, {3, 8}};
   for (const auto &edge : edges)
@@ -19,18 +19,18 @@ TEST(batches_of_tiles) {
       check<float, float>(p, {GK_PLAN_AUTO});
     }
   problem p = problem_of(64, 64, 8);
-  p.batch = 3, p.max_blocks = 1; /* too few */
+  p.batch = 3, p.max_blocks = 1; /* too few products for it */
   check<float, float>(p, {GK_PLAN_AUTO});
-  p.batch = 20, p.k = 12; /* not in eights */
+  p.batch = 20, p.k = 12; /* not a multiple of 8 */
   check<float, float>(p, {GK_PLAN_AUTO});
   p.k = 8, p.shift = 1; /* not aligned */
   check<float, float>(p, {GK_PLAN_AUTO});
   p.shift = 0, p.max_blocks = 2;
   check<float, float>(p, {GK_PLAN_AUTO});
-  p = problem_of(130, 188, 24); /* larger ones: nine tiles each, of eight warps */
+  p = problem_of(130, 188, 24); /* nine tiles each, for eight warps */
   p.batch = 7, p.max_blocks = 1;
   check<float, float>(p, {GK_PLAN_AUTO});
-  p = problem_of(62, 124, 328); /* k is too long, and split */
+  p = problem_of(62, 124, 328); /* k is too long for it, and is split */
   p.batch = 8, p.max_blocks = 1, p.pad_c = 8, p.gap_c = 4;
   check<float, float>(p, {GK_PLAN_AUTO});
   p.beta = 0.5;

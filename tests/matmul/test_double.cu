@@ -7,10 +7,10 @@
 
 TEST(random_problems_f64) { check_random<double, double>(100, 30); }
 
-/* Doubles whose tiles are enough for blocks that stay: more than one tile for each, edges on both sides, and depths
- * that are less than one step, several, and not whole ones. */
+/* Enough tiles for the persistent kernel: several for each block, cut at both edges, and with k of less than a step,
+ * of several, and not a multiple of one. */
 TEST(doubles_of_many_tiles) {
-  const size_t m = on_cpu ? 262 : 1030; /* blocks that stay are a GPU's alone */
+  const size_t m = on_cpu ? 262 : 1030; /* the stand-in has no persistent kernel */
   for (size_t k : {1u, 16u, 37u, 130u})
     for (int trans = k % 2; trans < 4; trans += 2) {
       problem p = problem_of(m, 581 - k % 2, k);

@@ -1,4 +1,4 @@
-/* fp32 emulated by three parts in bf16, and what strict kernels do where these parts are not enough. */
+/* fp32 emulated by three bf16 parts, and the fallback to strict kernels where these parts are not enough. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
@@ -9,10 +9,10 @@
 
 TEST(emulated) { check_randomly<float, float>(500, 6, GK_PRECISION_EMULATED, 60); }
 
-/* Magnitudes at the small end of what is split: if hardware flushed sums below 2^-126 to zero, no bound would hold. */
+/* The smallest magnitudes that are split: if the hardware flushed denormal sums to zero, the bound would not hold. */
 TEST(small_magnitudes_are_kept) {
   const size_t m = 40, n = 40, k = 64;
-  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_EMULATED)) {
+  for (gk_plan plan : require_plans<float, float>(GK_PRECISION_EMULATED)) {
     std::vector<float> a = data_of<float>(NORMAL, 73, m, k), b = data_of<float>(NORMAL, 74, k, n);
     for (float &x : a) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
     for (float &x : b) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
@@ -20,9 +20,9 @@ TEST(small_magnitudes_are_kept) {
   }
 }
 
-/* --- three parts of a float ------------------------------------------------------------------------------------------*/
+/* --- three parts of a float ----------------------------------------------------------------------------------------*/
 
-/* Every element is the exact sum of its parts, wherever rows begin; the flag tells what has none. */
+/* Splits x, and returns the flag, which is 1 if an element cannot be split. */
 static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, size_t shift,
                       std::vector<uint16_t> *parts) {
   const size_t ld = gk_round_up(cols, size_t(8));
@@ -38,6 +38,7 @@ static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, siz
   return flag.first();
 }
 
+/* Every element is the exact sum of its parts, at any alignment of the rows. */
 TEST(parts_add_up) {
   std::vector<uint16_t> parts;
   for (size_t cols : {1u, 7u, 8u, 9u, 33u, 64u, 300u, 2100u})
@@ -60,7 +61,7 @@ TEST(parts_add_up) {
     }
 }
 
-TEST(what_has_no_parts_is_flagged) {
+TEST(values_without_parts_are_flagged) {
   std::vector<uint16_t> parts;
   std::vector<float> x(700, 1.0f);
   x[3] = 0, x[4] = -0.0f;
@@ -76,7 +77,7 @@ TEST(what_has_no_parts_is_flagged) {
   EXPECT_EQ(hook_max_split_bits(4097), bits_of(ldexpf(1, 56)));
 }
 
-/* --- special values, for which strict kernels run --------------------------------------------------------------------*/
+/* --- special values, for which strict kernels run ------------------------------------------------------------------*/
 
 struct beside_strict {
   problem p;
@@ -103,7 +104,7 @@ struct beside_strict {
 };
 
 TEST(special_values_as_in_strict_products) {
-  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  require_plans<float, float>(GK_PRECISION_EMULATED);
   for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, 3e38f})
     for (int where = 0; where < 2; where++) {
       beside_strict both(GK_PRECISION_EMULATED, where ? 0 : -0.5);
@@ -117,7 +118,7 @@ TEST(special_values_as_in_strict_products) {
 
 /* A graph does not depend on the data: each replay decides again, on the device. */
 TEST(a_graph_meets_special_values) {
-  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  require_plans<float, float>(GK_PRECISION_EMULATED);
   for (bool with_scratch : {true, false}) {
     beside_strict both(GK_PRECISION_EMULATED, with_scratch ? 0.5 : 0);
     gk_scratch scratch = gk_scratch();
@@ -142,9 +143,9 @@ TEST(a_graph_meets_special_values) {
   }
 }
 
-/* Rounding keeps them in place: a NaN or infinity meets its row of A, or column of B, and no other. */
+/* A NaN or infinity in A reaches its row of C, and one in B its column, and nothing else. */
 TEST(special_values_in_tf32) {
-  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_TF32)) {
+  for (gk_plan plan : require_plans<float, float>(GK_PRECISION_TF32)) {
     beside_strict both(GK_PRECISION_TF32);
     both.on_a.set(3 * both.p.k + 5, NAN);
     both.on_b.set(7 * both.p.n + 9, INFINITY);
@@ -161,11 +162,10 @@ TEST(special_values_in_tf32) {
   }
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------------------------------------------------*/
 
 TEST(a_small_work_area_is_an_error_that_changes_nothing) {
-  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
-  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_EMULATED);
   const problem p = problem_of(20, 30, 40, GK_PRECISION_EMULATED);
   device_array<float> a(data_of<float>(NORMAL, 91, p.m, p.k)), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c());
   gk_matmul_opts o = p.opts(plans[0]);
@@ -181,10 +181,9 @@ TEST(a_small_work_area_is_an_error_that_changes_nothing) {
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
 
-/* With room for one, two and all products of a batch. Products that share the room fall back to strict ones alike. */
+/* With room for one, two and all products of a batch. Products that share a work area fall back together. */
 TEST(a_batch_in_parts) {
-  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
-  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_EMULATED);
   problem p = problem_of(20, 30, 40, GK_PRECISION_EMULATED);
   p.batch = 5;
   const size_t size_c = p.m * p.n;
@@ -221,8 +220,7 @@ TEST(a_batch_in_parts) {
 
 /* The strict kernel that may follow an emulated product is refused with it. */
 TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
-  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
-  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_EMULATED);
   const problem p = problem_of(64, 64, 5000, GK_PRECISION_EMULATED);
   device_array<float> a(data_of<float>(NORMAL, 91, p.m, p.k)), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c());
   gk_matmul_opts o = p.opts(plans[0]);
@@ -241,11 +239,10 @@ TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
 
-/* Behind a flag a strict product is made by other kernels than without one, which may need slots where those need none.
- * An infinity makes the fallback run: it has the strict product's bits. */
+/* The fallback may run other kernels than a strict product, which need slots where those of the product need none. An
+ * infinity makes the fallback run; it gives the bits of the strict product. */
 TEST(a_fallback_where_strict_products_need_no_slots) {
-  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
-  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_EMULATED);
   const size_t shapes[][3] = {{132, 260, 352}, {64, 64, 640}, {250, 130, 1000}, {100, 100, 100}};
   for (const auto &s : shapes) {
     const problem p = problem_of(s[0], s[1], s[2], GK_PRECISION_EMULATED);
@@ -262,7 +259,7 @@ TEST(a_fallback_where_strict_products_need_no_slots) {
   }
 }
 
-TEST(work_areas_that_cannot_be) {
+TEST(sizes_of_work_areas) {
   gk_scratch scratch = gk_scratch();
   EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
                gk_scratch_create_work(&scratch, 1000, static_cast<size_t>(-1), 0));

@@ -1,10 +1,10 @@
-/* gk_matmul_epilogue: the functor is applied to the bits of the plain product, once for each element, by every kernel. */
+/* gk_matmul_epilogue: every kernel applies the functor to the bits of the plain product, once for each element. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
 #include "products.h"
 
-/* Not the same at neighbours, nor if applied twice. A fused multiply-add has the same bits, because 2 value is exact. */
+/* Differs between neighbours, and if it is applied twice. An FMA gives the same bits, because 2 * value is exact. */
 struct by_place {
   template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
     return 2 * value + static_cast<Acc>(row) - static_cast<Acc>(col);
@@ -40,7 +40,7 @@ static const product products[] = {
     {1, 70, 300, 1, false, false, 0},     {90, 2, 200, 1, false, false, 0.5},   {17, 19, 23, 1, false, false, 0},
     {64, 64, 64, 5, false, false, 0.5},   {130, 97, 65, 1, true, true, 0},      {40, 40, split_k, 1, false, false, 0},
     {40, 48, split_k, 2, true, true, 2},  {200, 136, 80, 1, false, false, -1},  {5, 7, 0, 1, false, false, 3},
-#ifndef CUDA_ON_CPU /* large tiles: whole and cut ones, stored by TMA and by threads, and clusters that split k */
+#ifndef CUDA_ON_CPU /* large tiles, whole and cut, stored by TMA and by threads, and split-K in clusters */
     {512, 768, 128, 1, false, false, 0},  {1000, 1000, 200, 1, false, true, 0}, {515, 1301, 96, 1, true, false, 0.5},
     {2049, 640, 72, 1, false, false, 0},  {640, 2050, 72, 2, true, true, 0},    {128, 192, 4096, 1, false, true, 0},
     {190, 128, 4100, 1, false, false, 2},
@@ -79,9 +79,9 @@ template <gk_precision Precision, class Func, class T, class Out> static void ch
     EXPECT_SAME(got, expected, "%s, %zu x %zu x %zu, batch %zu", name, p.m, p.n, p.k, p.batch);
   }
 }
-/* By the kernels that the planner takes, which are Hopper's where it has them, and by mma.sync. */
+/* By the plan that the planner chooses, which is wgmma where the GPU has it, and by mma.sync. */
 template <gk_precision Precision, class Func, class T, class Out> static void check_both(const char *name) {
-  if (plans_of<T, Out>(Precision).empty()) SKIP("this GPU has no tensor cores for the type");
+  require_plans<T, Out>(Precision);
   check<Precision, Func, T, Out>(GK_PLAN_AUTO, name);
   check<Precision, Func, T, Out>(GK_PLAN_MMA, name);
 }

@@ -1,4 +1,4 @@
-/* Hopper's kernels: each tile by wgmma, and what TMA cannot address. */
+/* Hopper's kernels: each wgmma tile, and matrices that TMA cannot address. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
@@ -7,11 +7,11 @@
 
 #ifdef HOOK_WGMMA
 
-/* Every tile that the planner may choose for tf32 where one operand runs along k, and the sharing of k. */
+/* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. */
 template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad) {
   const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
   hook_tensor_args<float, float> p = hook_tensor_args<float, float>();
-  /* One runs along k, and that may be unaligned if it is A. */
+  /* One operand is K-major, and its rows may be unaligned if it is A. */
   const size_t lda = trans ? gk_round_up(m, size_t(4)) + 4 * pad : k + pad,
                ldb = gk_round_up(trans ? k : n, size_t(4)) + 4 * pad;
   const size_t stride_a = gk_round_up(lda * (trans ? k : m), size_t(4)),
@@ -41,7 +41,7 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
       }
   for (unsigned ranks = 1; ranks <= 8; ranks *= 2)
     for (int beta = 0; beta < 2; beta++)
-      for (size_t blocks : {0u, 1u}) { /* as many as there are, or one after the other */
+      for (size_t blocks : {0u, 1u}) { /* one for each SM, or a single one for all tiles */
         if (test_leaves_out<S>()) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
@@ -83,9 +83,9 @@ TEST(tiles_of_tf32) {
   check_tf32_tiles<tf32_shape<128, 6, true>>();
 }
 
-/* Hopper's tiles, most of which the planner takes for no product that is tested in little time. C is stored by TMA, by
- * threads where its rows are odd, and by threads that load it first where there is a beta. The last tiles are partial,
- * and each block has several. An A that is split is two matrices of aligned rows where B is K-major, too, and else
+/* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored by
+ * TMA, by threads if its rows are odd, and by threads that load it first if there is a beta. The last tiles are partial,
+ * and blocks compute several tiles. A split A is two strided matrices of aligned rows if B is K-major, too, and otherwise
  * sixteen. */
 template <class S, class E, class O> static void check_tile(unsigned ranks, int trans, bool odd, bool has_beta) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
@@ -159,8 +159,8 @@ TEST(the_tiles_of_hopper) {
 
 #endif
 
-/* Floats whose rows the copy engine cannot bring to where they are multiplied: every start of a row, some tiles and
- * steps of k, either order in memory, and operands of few rows. */
+/* Floats whose rows TMA cannot address: every offset of a row from 16 bytes, several tiles and steps of k, both orders
+ * in memory, and operands of few rows. */
 TEST(rows_at_any_address) {
   for (size_t shift = 0; shift < 4; shift++)
     for (int trans = 0; trans < 4; trans++) {
@@ -174,11 +174,10 @@ TEST(rows_at_any_address) {
     }
 }
 
-/* A C of one row may say that its rows are any number of elements apart. */
+/* A C of one row may have any leading dimension. */
 TEST(a_leading_dimension_past_what_tma_can_address) {
   const size_t n = on_cpu ? 1024 : 32768, k = 64; /* enough for TMA */
-  const std::vector<gk_plan> plans = plans_of<__half, __half>(GK_PRECISION_DEFAULT);
-  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const std::vector<gk_plan> plans = require_plans<__half, __half>(GK_PRECISION_DEFAULT);
   device_array<__half> a(std::vector<__half>(k, make<__half>(1))), b(std::vector<__half>(k * n, make<__half>(1))), c(n);
   gk_matmul_opts o = gk_matmul_opts();
   for (gk_plan plan : plans)

@@ -7,7 +7,7 @@
 
 #include <thread>
 
-/* --- values ----------------------------------------------------------------------------------------------------------*/
+/* --- values --------------------------------------------------------------------------------------------------------*/
 
 TEST(nan_and_infinity_spread_as_they_should) {
   const problem p = problem_of(70, 70, 37);
@@ -27,10 +27,10 @@ TEST(a_sum_of_minus_zero_stays) {
   check_elements<float, float>(problem_of(33, 33, k), std::vector<float>(33 * k, 1e-30f),
                                std::vector<float>(33 * k, -1e-30f),
                                {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
-  const size_t edge = 257, deep = 21; /* for Hopper's kernels, too; and partials that are all -0 */
-  for (size_t long_k : {deep, size_t(3000)}) {
-    const size_t few = long_k == deep ? edge : 3;
-    EXPECT(long_k == deep || hook_plan_split_k<float>(few, edge, long_k).partitions > 1);
+  const size_t edge = 257, short_k = 21; /* large enough for Hopper's kernels; with k = 3000 all partials are -0 */
+  for (size_t long_k : {short_k, size_t(3000)}) {
+    const size_t few = long_k == short_k ? edge : 3;
+    EXPECT(long_k == short_k || hook_plan_split_k<float>(few, edge, long_k).partitions > 1);
     check_elements<float, float>(problem_of(few, edge, long_k), std::vector<float>(few * long_k, 1e-30f),
                                  std::vector<float>(long_k * edge, -1e-30f),
                                  {GK_PLAN_AUTO, HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128});
@@ -68,7 +68,7 @@ TEST(alpha_0_reads_neither_a_nor_b) {
   EXPECT_SAME(c.get(), std::vector<float>(n * n, 0.0f), "beta 0");
 }
 
-/* The easy call, every element of whose result is exact. */
+/* gk_matmul, with integers, so that every element is exact. */
 TEST(easy_call) {
   const size_t m = 37, n = 41, k = 29;
   std::vector<double> a(m * k), b(k * n), c(m * n);
@@ -90,7 +90,7 @@ template <class T> static void check_factors(T alpha, T beta) {
   problem p = problem_of(m, n, k);
   p.alpha = alpha, p.beta = beta;
   std::vector<T> expected(before);
-  multiply_plainly(p, a, b, expected);
+  multiply_on_host(p, a, b, expected);
   device_array<T> device_a(a), device_b(b), device_c(before);
   EXPECT_OK(gk_matmul_scaled(alpha, device_a.ptr, device_b.ptr, beta, device_c.ptr, m, n, k));
   EXPECT_SAME(device_c.get(), expected, "by value, alpha %g, beta %g", p.alpha, p.beta);
@@ -145,7 +145,7 @@ template <gk_precision Precision, class Item> static void check_compiled_precisi
   EXPECT(untouched.untouched());
 }
 
-TEST(a_precision_that_is_compiled) {
+TEST(precision_as_a_template_argument) {
   check_compiled_precision<GK_PRECISION_STRICT, float>();
   check_compiled_precision<GK_PRECISION_TF32, float>();
   check_compiled_precision<GK_PRECISION_EMULATED, float>();
@@ -154,8 +154,8 @@ TEST(a_precision_that_is_compiled) {
   check_compiled_precision<GK_PRECISION_DEFAULT, __nv_bfloat16>();
 }
 
-/* What a product does without a plan of the caller's is what gk_matmul_plan says. */
-TEST(the_plan_can_be_asked_for) {
+/* gk_matmul_plan returns the path of a product for which the caller chooses no plan. */
+TEST(plan_of_a_product) {
   device_array<__half> a(not_numbers<__half>(3)), c(3);
   gk_matmul_path path;
   const std::vector<gk_plan> plans = plans_of<__half, __half>(GK_PRECISION_DEFAULT);
@@ -174,7 +174,7 @@ TEST(the_plan_can_be_asked_for) {
   EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
 }
 
-/* --- errors ----------------------------------------------------------------------------------------------------------*/
+/* --- errors --------------------------------------------------------------------------------------------------------*/
 
 TEST(errors_are_told_and_change_nothing) {
   const size_t m = 20, n = 30, k = 40;
@@ -241,7 +241,7 @@ TEST(an_error_from_elsewhere_is_neither_reported_nor_cleared) {
   EXPECT_SAME(c.get(), std::vector<float>(100, 10.0f), "product");
 }
 
-/* --- streams, threads, graphs ----------------------------------------------------------------------------------------*/
+/* --- streams, threads, graphs --------------------------------------------------------------------------------------*/
 
 TEST(two_threads_and_a_graph) {
   const problem p = problem_of(150, 140, 130);
@@ -255,7 +255,7 @@ TEST(two_threads_and_a_graph) {
   std::thread threads[2];
   int failed[2] = {0, 0};
   for (size_t t = 0; t < 2; t++) {
-    multiply_plainly(p, a[t], b, expected[t]);
+    multiply_on_host(p, a[t], b, expected[t]);
     threads[t] = std::thread([&, t] {
       for (int i = 0; i < 5; i++)
         failed[t] += gk_matmul(from[t], device_b.ptr, to[t], p.m, p.n, p.k, streams[t].stream) != cudaSuccess;
@@ -274,7 +274,7 @@ TEST(two_threads_and_a_graph) {
       [&](int i) { EXPECT_SAME(c0.get(), expected[i % 2], "replay %d", i); });
 }
 
-/* --- past 2^32 -------------------------------------------------------------------------------------------------------*/
+/* --- past 2^32 -----------------------------------------------------------------------------------------------------*/
 
 __global__ static void count_wrong(const float *c, size_t rows, size_t cols, unsigned long long *wrong) {
   GK_FOR_1D (i, rows * cols) {
@@ -308,7 +308,7 @@ __global__ static void count_wrong_columns(const __half *c, size_t n, unsigned l
   }
 }
 
-/* 2^29 tiles beside each other, whose number times eight does not fit into 32 bits. */
+/* 2^29 columns of tiles: eight times as many do not fit into 32 bits. */
 static void check_columns(size_t n, gk_precision precision, gk_plan plan) {
   need_device_bytes(2 * n * sizeof(__half) + (size_t(1) << 28));
   device_array<__half> a(std::vector<__half>(1, make<__half>(2)));

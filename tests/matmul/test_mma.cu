@@ -1,4 +1,4 @@
-/* Each tile of the kernels by mma.sync, with k in some partitions. */
+/* Each tile of the mma.sync kernels, with split-K partitions. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
@@ -11,14 +11,14 @@ struct mma_stages {
   void take(const hook_mma_plan &plan) { stages[plan.config] = plan.stages; }
 };
 
-/* Each tile of mma.sync's kernels with k in some partitions, and room for the partials of one product of the batch or
- * all. Integers, so that sums are exact in any order. Elements of six products have three parts, of which those are
- * multiplied whose indices add up to two at most. */
+/* A tile of the mma.sync kernels for each number of split-K partitions, with room for the partials of one product of
+ * the batch or of all. Elements are integers, so that sums are exact in any order. Where an element is split into three
+ * parts (Products = 6), the parts whose indices add up to at most 2 are multiplied. */
 template <int Products, class Config, class E, class O>
 static void check_mma_tile(int config, int trans, size_t stage_count, std::initializer_list<size_t> partition_counts) {
   const size_t m = Config::bm + 8, n = 72, k = stage_count * Config::bytes / sizeof(E) - 8, batch = 2;
   const size_t parts = Products == 6 ? 3 : 1, part_a = batch * m * k, part_b = batch * n * k;
-  const size_t odd_n = n - 1, ldc = odd_n + (trans ? 2 : 0); /* C may begin its rows anywhere */
+  const size_t odd_n = n - 1, ldc = odd_n + (trans ? 2 : 0); /* rows of C need no alignment */
   hook_tensor_args<E, O> p = hook_tensor_args<E, O>();
   std::vector<E> a(parts * part_a), b(parts * part_b);
   p.a.k_major = !(trans & 1), p.b.k_major = trans >> 1;
@@ -56,9 +56,9 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   EXPECT_OK(hook_find_matmul_gpu(&gpu));
   hook_each_mma_plan<Products, E>(&stages_of, hook_mma_tiles<Products, E>::costs(), m, odd_n, k, batch, gpu);
   if (!stages_of.stages[config]) return; /* this GPU has too little shared memory */
-  size_t turn = static_cast<size_t>(trans);
+  size_t run = static_cast<size_t>(trans);
   for (size_t partitions : partition_counts) {
-    const size_t max_blocks = turn++ % 3 * 3; /* 0, 3, 6 */
+    const size_t max_blocks = run++ % 3 * 3; /* 0, 3, 6 */
     if (test_leaves_out<Config>()) continue;
     const size_t partial_bytes = partitions > 1 ? partitions * m * hook_partial_ld(odd_n) * sizeof(float) : 0;
     const size_t room = partial_bytes * (max_blocks ? 1 : batch);
@@ -83,7 +83,7 @@ template <class E, class O> static void check_mma_tiles(int trans) {
 }
 
 TEST(tiles_of_mma_sync) {
-  if (plans_of<__half, float>(GK_PRECISION_DEFAULT).empty()) SKIP("this GPU has no tensor cores for the type");
+  require_plans<__half, float>(GK_PRECISION_DEFAULT);
   check_mma_tiles<__half, float>(0);
   check_mma_tiles<__half, float>(3);
   if (plans_of<float, float>(GK_PRECISION_TF32).empty()) return;
@@ -91,9 +91,9 @@ TEST(tiles_of_mma_sync) {
   check_mma_tiles<float, float>(2);
 }
 
-/* Plans take it where wgmma is not compiled. */
+/* The planner chooses it only where wgmma is not compiled. */
 TEST(the_large_tile_of_emulated_products) {
-  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  require_plans<float, float>(GK_PRECISION_EMULATED);
   typedef hook_mma_tiles<6, __nv_bfloat16>::large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
   check_mma_tile<6, large, __nv_bfloat16, float>(0, 1, 3, {1, 3});
   check_mma_tile<6, large, __nv_bfloat16, float>(0, 2, 3, {2});

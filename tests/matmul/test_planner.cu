@@ -1,11 +1,11 @@
-/* How the planner decides: the order of the sums, the tile, the kernel, and which operands are copied. */
+/* What the planner chooses: the split of k, the tile, the kernel, and which operands are copied. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
 #include "hooks.h"
 #include "products.h"
 
-/* Raster order reaches each tile once. */
+/* The raster order has each tile once. */
 TEST(raster_order) {
   for (unsigned rows = 1; rows < 20; rows++)
     for (unsigned cols = 1; cols < 12; cols++) {
@@ -25,8 +25,8 @@ TEST(raster_order) {
   }
 }
 
-/* How k is split decides the bits: so it must not change by accident. A failure tells the rows as they would be now. */
-TEST(order_of_the_sums) {
+/* The split of k determines the bits, so it must not change by accident. A failure prints the rows as they would be. */
+TEST(splits_of_k) {
   static const struct {
     size_t m, n, k;
     int thin;
@@ -56,8 +56,9 @@ TEST(order_of_the_sums) {
   if (!changed.empty()) test_fail(__FILE__, __LINE__, "other splits:" + changed);
 }
 
-TEST(order_of_the_sums_asked_for_again) {
-  for (int turn = 0; turn < 2; turn++) /* more than it keeps, and each twice at once */
+/* The caches of splits and tiles: more shapes than they hold, each looked up twice in a row. */
+TEST(cached_splits_and_tiles) {
+  for (int round = 0; round < 2; round++)
     for (size_t i = 0; i < 400; i++) {
       const auto edge = [i](uint64_t seed) { return static_cast<size_t>(uniform(seed, i, 0, 3000)); };
       const size_t m = edge(51), n = edge(52), k = edge(53);
@@ -66,22 +67,22 @@ TEST(order_of_the_sums_asked_for_again) {
         EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k), order));
         EXPECT(hook_same_split_k(hook_cached_split_k<double>(m, n, k), twice));
         EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k + 64), hook_plan_split_k<float>(m, n, k + 64)));
-        for (int way = 0; way < 4; way++) { /* and what tile */
-          const bool hopper = way & 1, unaligned = way >> 1;
+        for (int flags = 0; flags < 4; flags++) {
+          const bool hopper = flags & 1, unaligned = flags >> 1;
           const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper, unaligned};
-          const hook_tile_facts tile = hook_cached_tile_plan<float>(query), is = hook_plan_tile<float>(query);
-          EXPECT(tile.plan == is.plan && tile.room == is.room && tile.hopper == is.hopper);
+          const hook_tile_facts cached = hook_cached_tile_plan<float>(query), planned = hook_plan_tile<float>(query);
+          EXPECT(cached.plan == planned.plan && cached.room == planned.room && cached.hopper == planned.hopper);
         }
       }
     }
 }
 
-/* What the estimate is for: more work takes longer, and the rest of a wave as long as its partitions. */
+/* More work takes longer, and a partial wave as long as its partitions. */
 TEST(estimates_of_blocks) {
   for (int i = 0; i < hook_tiles<float>::item_count; i++) {
     const hook_tile_facts tile = hook_tiles<float>::facts(i);
     if (!tile.hopper) continue;
-    /* So many tiles, in partitions of k of which the last one is `last` long. */
+    /* Clocks of this many tiles, whose last partition of k has the depth `last`. */
     const auto clocks_of = [&](size_t tiles, unsigned partitions, int depth, int last) {
       const size_t k = static_cast<size_t>(depth) * (partitions - 1) + static_cast<size_t>(last);
       const hook_split_k order = {0, partitions, depth};
@@ -95,12 +96,12 @@ TEST(estimates_of_blocks) {
       before = clocks;
     }
     EXPECT(clocks_of(264, 1, 2000, 2000) > clocks_of(264, 1, 1008, 1000));
-    /* Some more than find room at once. */
+    /* A few more blocks than are resident at once. */
     EXPECT(clocks_of(16, 17, 304, 136) < clocks_of(16, 17, 304, 304));
   }
 }
 
-/* ... and to reduce partials takes longer the more of them there are; where k is whole there is nothing to reduce. */
+/* A reduction takes longer the more partials there are, and no time if k is not split. */
 TEST(estimates_of_reductions) {
   const hook_reduce_costs costs = hook_measured_reduce_costs();
   EXPECT_EQ(hook_reduction_clocks(costs, 1000, 1000, 3, 1, 4), 0ull);
@@ -112,7 +113,7 @@ TEST(estimates_of_reductions) {
     EXPECT(hook_reduction_clocks(costs, 1000, 1000, 1, partitions, 8) > clocks);
     before = clocks;
   }
-  /* What the groups of a block add up costs no second kernel. */
+  /* Partials of the groups of one block are reduced without a second kernel. */
   const hook_tile_facts square = hook_tiles<float>::facts(hook_tiles<float>::item_count - 1);
   const auto whole = [&](unsigned partitions) {
     const hook_split_k order = {0, partitions, 640 / static_cast<int>(partitions)};
@@ -125,15 +126,15 @@ TEST(estimates_of_reductions) {
 
 TEST(planner_fills_the_device) {
   const hook_split_k plain = {0, 1, 4096};
-  const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
-    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, engine, false}).plan;
+  const auto plan_of = [&](size_t edge, bool hopper, gk_plan wanted) {
+    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper, false}).plan;
   };
   EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
   EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_32);
   EXPECT_EQ(plan_of(100, true, HOOK_PLAN_TILE_64), (int)HOOK_PLAN_TILE_64);
   EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_HOPPER_128);
-  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_TILE_64_128); /* there is none */
+  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_TILE_64_128); /* this GPU has no such kernel */
   EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_HOPPER_64_128);
   EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
@@ -147,7 +148,7 @@ static hook_product product_of(hook_item item, size_t m, size_t n, size_t k, gk_
   return p;
 }
 
-TEST(planner) {
+TEST(planner_chooses_the_kernel) {
   const hook_matmul_gpu turing = {40, 65536, 75, false}, ampere = {108, 166912, 80, false},
                         hopper = {132, 232448, 90, true};
   const auto plan_of = [](hook_item item, size_t edge, gk_precision precision, const hook_matmul_gpu &gpu) {
@@ -198,10 +199,10 @@ TEST(planner) {
   EXPECT(!hook_plan_product(thin, hopper).tensor());
 }
 
-/* Bytes from row to row and from matrix to matrix must stay below 2^40 for TMA. */
-TEST(planner_keeps_to_what_tma_can_address) {
+/* TMA needs strides of rows and of matrices below 2^40 bytes. */
+TEST(planner_keeps_strides_within_tma_limits) {
   const hook_matmul_gpu hopper = {132, 232448, 90, true};
-  const size_t apart = size_t(1) << 37;
+  const size_t limit = size_t(1) << 37;
   for (int which = 0; which < 4; which++)
     for (size_t more : {size_t(0), size_t(8)}) {
       hook_product p = product_of(HOOK_ITEM_F16, 256, 256, 256, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
@@ -209,7 +210,7 @@ TEST(planner_keeps_to_what_tma_can_address) {
       (which == 0   ? p.a.leading_dim
        : which == 1 ? p.b.leading_dim
        : which == 2 ? p.a.stride
-                    : p.b.stride) = apart - 8 + more;
+                    : p.b.stride) = limit - 8 + more;
       EXPECT_EQ(static_cast<int>(hook_plan_product(p, hopper).plan),
                 static_cast<int>(more ? GK_PLAN_MMA : GK_PLAN_WGMMA));
     }
@@ -236,7 +237,7 @@ TEST(planner_copies_what_is_not_aligned) {
   p.a.stride = 0;
   EXPECT_EQ(copies(), 0);
   p.item = HOOK_ITEM_F32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
-  EXPECT_EQ(copies(), 0); /* fragments are rounded, and read from any order */
+  EXPECT_EQ(copies(), 0); /* elements are rounded as fragments are loaded, from either order */
   p.b.leading_dim = 113;
   EXPECT_EQ(copies(), 2);
   EXPECT(!hook_plan_product(p, gpu).b.transposed);
@@ -246,7 +247,7 @@ TEST(planner_copies_what_is_not_aligned) {
   EXPECT_EQ(hook_plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
 }
 
-/* Small products, which take less time than a copy: the strict kernels take any alignment. */
+/* A small unaligned product runs on the strict kernels, which take any alignment: a copy would take longer. */
 TEST(planner_copies_nothing_for_small_products) {
   const auto tensor = [](hook_item item, size_t edge, size_t batch, size_t shift, bool wgmma) {
     const gk_precision precision = item == HOOK_ITEM_F32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
@@ -264,7 +265,7 @@ TEST(planner_copies_nothing_for_small_products) {
   }
 }
 
-/* tf32 on Hopper: nothing, but what is not aligned, and one operand where neither runs along k: the smaller. */
+/* TF32 on Hopper copies unaligned operands and, where neither operand is K-major, the smaller one. */
 TEST(planner_copies_for_tf32_what_has_to_be) {
   const hook_matmul_gpu hopper = {132, 232448, 90, true};
   const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
@@ -287,12 +288,12 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   EXPECT_EQ(copies(100, 1200, 10001, 0, 0), 1); /* tiles of few columns */
   EXPECT_EQ(copies(1000, 1202, 1004, 2, 0), 0);
   EXPECT_EQ(copies(2048, 2052, 2048, 0, 0), 0);
-  EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 2); /* to sectors, where it is large */
+  EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 2); /* aligned to sectors, as it is large */
   EXPECT_EQ(copies(4100, 4096, 4100, 0, 0), 0);
   EXPECT_EQ(copies(4096, 4096, 4097, 0, 0), 0);
 }
 
-/* ... to a sector, where the copy engine reads most of it several times. */
+/* Operands whose rows are not aligned to sectors are copied if TMA would read most of them several times. */
 TEST(planner_copies_what_begins_within_sectors) {
   const hook_matmul_gpu hopper = {132, 232448, 90, true}, ampere = {132, 166912, 80, false};
   const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const hook_matmul_gpu &gpu) {
@@ -312,7 +313,7 @@ TEST(planner_copies_what_begins_within_sectors) {
   EXPECT_EQ(copies(1000, 2056, 2056, 0, hopper), 0);
 }
 
-/* Into how many an A is split: so that rows begin at sectors, where that is better than to copy it, or costs nothing. */
+/* The number of strided matrices that A is split into, so that rows are aligned to sectors, where that beats a copy. */
 TEST(planner_splits_what_is_not_aligned) {
   const hook_matmul_gpu hopper = {132, 232448, 90, true}, ampere = {132, 166912, 80, false};
   hook_product p = product_of(HOOK_ITEM_BF16, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
@@ -340,7 +341,7 @@ TEST(planner_splits_what_is_not_aligned) {
   EXPECT_EQ(split(hopper), 1u);
   p.a.leading_dim = 5000, p.a.stride = 0;
   EXPECT_EQ(split(hopper), 2u);
-  p.m = 1100; /* 10 tiles below each other instead of 9 */
+  p.m = 1100; /* 10 rows of tiles instead of 9 */
   EXPECT_EQ(split(hopper), 1u);
   p.b.k_major = false, p.a.leading_dim = 5001, p.n = 200;
   EXPECT_EQ(split(hopper), 16u);
@@ -354,7 +355,7 @@ TEST(planner_splits_what_is_not_aligned) {
   EXPECT_EQ(split(hopper), 1u);
 }
 
-TEST(plans_that_cannot_be) {
+TEST(refused_plans) {
   const hook_matmul_gpu turing = {40, 65536, 75, false}, ampere = {108, 166912, 80, false};
   const auto refused = [](hook_item item, gk_precision precision, gk_plan plan, const hook_matmul_gpu &gpu) {
     const char *const why = hook_plan_product(product_of(item, 64, 64, 64, precision, plan), gpu).refused;

@@ -1,6 +1,6 @@
-/* The plans of products on GPUs that are not here: each launch has to fit. Products are captured into a graph on the
- * stand-in, one kind of GPU after the other, so that everything is planned and every launch is checked against that
- * GPU's limits, and nothing is computed. */
+/* Plans for other GPUs: each launch must fit. On the stand-in, products are captured into a graph for one GPU model
+ * after another, so that everything is planned, every launch is checked against the limits of that GPU, and nothing is
+ * computed. */
 #include "hooks.h"
 #include "test.h"
 
@@ -11,7 +11,7 @@
 #include <cuda_fp16.h>
 
 #ifndef CUDA_ON_CPU
-TEST(every_plan_fits) { SKIP("about pretended GPUs"); }
+TEST(every_plan_fits) { SKIP("only on the stand-in, which pretends to be several GPUs"); }
 #else
 
 #include "child.h"
@@ -60,7 +60,7 @@ cudaError_t capture_product(numbers *draw, T *memory, gk_precision precision, gk
   return gk_matmul_ex(a, b, c, m, n, k, &opts, stream);
 }
 
-/* Every kind of product by turns, mostly by the plan that the library chooses. */
+/* Every kind of product in turn, mostly by the plan that the library chooses. */
 cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch, cudaStream_t stream,
                         std::string *shape) {
   static const gk_plan plans[] = {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128,
@@ -84,8 +84,7 @@ cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch,
 
 } // namespace
 
-/* The plans of mma.sync's kernels: their rings fit the GPU, and their partials the scratch that gk_matmul_scratch_bytes
- * promises. */
+/* Plans of the mma.sync kernels: the stages fit the GPU, and the partials a scratch of gk_matmul_scratch_bytes(). */
 template <int Products, class Element> static void check_mma_plans() {
   const int limits[] = {64 << 10, 99 << 10, 163 << 10, 227 << 10}, sms[] = {40, 82, 108, 132, 170};
   numbers draw = {Products};

@@ -1,5 +1,5 @@
-/* Strict products of floats and half types by tiles, against chains of fused multiply-adds in the order that the library
- * says, bit by bit. */
+/* Strict products of floats and half types by the kernels of tiles, compared bit by bit with FMAs in the order that the
+ * library documents. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
@@ -12,7 +12,7 @@ TEST(random_problems_f16_f32) { check_random<__half, float>(300, 30); }
 TEST(random_problems_bf16) { check_random<__nv_bfloat16, __nv_bfloat16>(400, 20); }
 TEST(random_problems_bf16_f32) { check_random<__nv_bfloat16, float>(500, 20); }
 
-/* Around the edges of every tile and of its depth, each transposition, aligned and not. */
+/* Sizes around each tile's rows, columns and depth, with all transpositions. */
 TEST(edges_of_tiles) {
   for (size_t edge : {1u, 16u, 32u, 64u, 128u})
     for (size_t off : {0u, 1u, 2u})
@@ -49,14 +49,14 @@ TEST(every_alignment) {
 TEST(larger) {
   check<float, float>(problem_of(300, 517, 1031), {GK_PLAN_AUTO, HOOK_PLAN_TILE_64_128});
   check<double, double>(problem_of(200, 257, 511), {GK_PLAN_AUTO});
-  problem p = problem_of(1100, 70, 33); /* more than eight rows of tiles: the order of the blocks has bands */
+  problem p = problem_of(1100, 70, 33); /* more than eight rows of tiles: several raster groups */
   check_all_plans<float, float>(p);
   p = problem_of(40, 1500, 33);
   p.batch = 3;
   check_all_plans<float, float>(p);
 }
 
-/* A user may ask for strict kernels. */
+/* GK_PLAN_SIMT gives the strict product, whatever the type. */
 TEST(simt_is_strict) {
   const size_t n = 96;
   const std::vector<float> host = random_elements<float>(61, n * n);

@@ -1,5 +1,5 @@
 /* Split-K: partitions of k, the reduction of their partials, the scratch that holds these, and the functor of the
- * epilogue, which meets the sum. */
+ * epilogue, which is applied to the reduced sum. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
@@ -9,15 +9,15 @@
 /* Where the partials begin in a scratch. */
 static const size_t partials_begin = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
 
-/* A product whose k is split, as often as asked for; the same with any scratch, and none. */
-struct sliced {
+/* A product whose k is split. It can be run repeatedly, with any scratch or none. */
+struct split_product {
   problem p;
   std::vector<float> a, b, expected;
-  explicit sliced(size_t m = 40, size_t n = 50, size_t k = 900, size_t batch = 3) : p(problem_of(m, n, k)) {
+  explicit split_product(size_t m = 40, size_t n = 50, size_t k = 900, size_t batch = 3) : p(problem_of(m, n, k)) {
     p.batch = batch;
     a = random_elements<float>(31, batch * m * k), b = random_elements<float>(32, batch * k * n);
     expected.resize(batch * m * n);
-    multiply_plainly(p, a, b, expected);
+    multiply_on_host(p, a, b, expected);
     EXPECT(hook_plan_split_k<float>(m, n, k).partitions > 1);
   }
   /* Of a scratch that serves one product of the batch at a time. */
@@ -41,7 +41,7 @@ struct sliced {
 };
 
 TEST(partials_in_any_scratch) {
-  const sliced tiles, thin(3, 40, 3000);
+  const split_product tiles, thin(3, 40, 3000);
   const size_t one = tiles.scratch_bytes(), of_thin = thin.scratch_bytes();
   test_scratch just_one(one), larger(4 * (one > of_thin ? one : of_thin));
   tiles.run(NULL);
@@ -54,7 +54,7 @@ TEST(partials_in_any_scratch) {
     tiles.run(&just_one, plan);
 }
 
-/* One size of a scratch serves every product on any GPU: the partials of each split fit, or are some at a time. */
+/* One size of scratch serves every product on any GPU: all partials fit, or tiles are computed some at a time. */
 TEST(partials_fit_a_scratch_of_one_size) {
   EXPECT_EQ(gk_matmul_scratch_bytes(), partials_begin + HOOK_PARTIALS_BYTES);
   EXPECT(gk_matmul_scratch_bytes() <= (size_t(64) << 20) + (size_t(33) << 10)); /* as the header says */
@@ -98,14 +98,14 @@ TEST(partials_of_very_long_k) {
   plan_very_long_k<double>();
 }
 
-/* A functor of the epilogue that is not linear, and not the same anywhere else. */
+/* A functor for the epilogue that is not linear, and differs between elements. */
 struct by_place {
   template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
     return value * 2 + static_cast<Acc>(row) - static_cast<Acc>(col);
   }
 };
 
-static as_it_is on_host(hook_identity) { return as_it_is(); }
+static identity_on_host on_host(hook_identity) { return identity_on_host(); }
 static by_place on_host(by_place func) { return func; }
 
 /* A product by a given split, or by the planner's, with a functor in its epilogue. */
@@ -122,7 +122,7 @@ template <class T, class O, class Func> struct product_by_order {
       : p(of), order(split), before(random_elements<O>(13, p.size_c())), expected(before),
         a(random_elements<T>(11, p.size_a()), p.shift), b(random_elements<T>(12, p.size_b()), p.shift),
         c(before, p.shift), args() {
-    multiply_plainly(p, a.get(), b.get(), expected, order, on_host(Func()));
+    multiply_on_host(p, a.get(), b.get(), expected, order, on_host(Func()));
     args.a = a.ptr, args.b = b.ptr, args.c = c.ptr, args.m = p.m, args.n = p.n, args.k = p.k;
     args.lda = p.lda(), args.ldb = p.ldb(), args.ldc = p.ldc();
     args.stride_a = p.stride_a(), args.stride_b = p.stride_b(), args.stride_c = p.stride_c();
@@ -134,7 +134,7 @@ template <class T, class O, class Func> struct product_by_order {
     with_split.partitions = order.partitions;
     return with_split.partial_bytes();
   }
-  /* Least bytes of a scratch for it. */
+  /* The fewest bytes of a scratch for it. */
   size_t least_bytes(gk_plan plan, size_t max_blocks) {
     hook_partials partials = hook_partials();
     args.max_blocks = max_blocks;
@@ -188,7 +188,7 @@ template <class T, class O, class Func> struct product_by_order {
 
 static const unsigned partition_counts[] = {2, 3, 9, 17};
 
-/* Of tiles, with odd rows of C and partials or not. The last partition is shorter. */
+/* The kernels of tiles, also with odd rows of C and of the partials. The last partition is shorter. */
 template <class T, class O, class Func>
 static void check_split_tiles(size_t m, size_t n, std::initializer_list<gk_plan> plans) {
   for (int i = 0; i < 4; i++) {
@@ -270,8 +270,8 @@ TEST(functor_of_the_epilogue) {
   check_functor<float>(p, {GK_PLAN_AUTO});
 }
 
-/* Partials are added in the order of the partitions, -0 included, whatever their number; in memory of the call's own
- * they stay, and elements that pad their rows are not looked at. */
+/* Partials are added in the order of the partitions, -0 included. Those in a caller's scratch are cleared, those in
+ * temporary memory stay. The padding of their rows is not read. */
 TEST(partials_are_reduced_in_their_order) {
   const size_t m = 5, n = 7, ld = hook_partial_ld(n), batch = 2;
   EXPECT_EQ(ld, size_t(8));
@@ -334,9 +334,9 @@ TEST(a_scratch_off_its_alignment) {
   EXPECT(c.untouched());
 }
 
-/* Scans and reduces look for their tags where the partials were: so these are 0 again, also if they look like tags. */
+/* Scans and reductions poll for tags where the partials were, so partials that look like tags must be cleared. */
 TEST(a_scratch_shared_with_scans_and_reduces) {
-  const sliced tiles, thin(3, 40, 3000, 2);
+  const split_product tiles, thin(3, 40, 3000, 2);
   const size_t n = 50000;
   const std::vector<unsigned> ones(n, 1);
   device_array<unsigned> in(ones), out(n), sum(1);
@@ -366,9 +366,9 @@ TEST(a_scratch_shared_with_scans_and_reduces) {
   EXPECT_EQ(scratch.scan_tags(), 6u); /* products take none */
 }
 
-/* Slots that were used hold anything, and so does memory that a call takes for itself. */
-TEST(partials_begin_where_anything_is) {
-  const sliced tiles;
+/* Used slots and temporary memory may hold anything. */
+TEST(partials_in_memory_that_is_not_zero) {
+  const split_product tiles;
   const size_t bytes = tiles.scratch_bytes();
   test_scratch scratch(bytes);
   scratch.fill_slots(partials_begin, bytes - partials_begin);
@@ -384,14 +384,14 @@ TEST(partials_begin_where_anything_is) {
 }
 
 TEST(a_hundred_runs) {
-  const sliced tiles(70, 60, 700, 1);
+  const split_product tiles(70, 60, 700, 1);
   test_scratch scratch(tiles.scratch_bytes());
-  const int runs = on_cpu ? 24 : test_slowed() ? 12 : 100; /* less is left to chance there */
+  const int runs = on_cpu ? 24 : test_slowed() ? 12 : 100; /* the stand-in and the sanitizer vary less */
   for (int i = 0; i < runs; i++) tiles.run(&scratch, static_cast<gk_plan>(i % 6));
 }
 
 TEST(a_product_without_a_scratch_loses_no_memory) {
-  const sliced tiles;
+  const split_product tiles;
   const uint64_t before = pool_bytes();
   for (int i = 0; i < 3; i++) tiles.run(NULL);
   EXPECT_EQ(pool_bytes(), before);

@@ -1,12 +1,13 @@
-/* Products on tensor cores: half types, and floats rounded to tf32. What the hardware adds up in an order of its own is
- * compared bit by bit where every order gives the same, by the documented bounds elsewhere. */
+/* Products on tensor cores: half types, and floats rounded to tf32. The hardware has its own order of
+ * additions: results are compared bit by bit where every order gives the same sum, and by the documented bounds
+ * elsewhere. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
 #include "hooks.h"
 #include "products.h"
 
-/* --- exact sums ------------------------------------------------------------------------------------------------------*/
+/* --- exact sums ----------------------------------------------------------------------------------------------------*/
 
 TEST(f16_to_f16) { check_randomly<__half, __half>(0, 20, GK_PRECISION_DEFAULT, 100); }
 TEST(f16_to_f32) { check_randomly<__half, float>(100, 20, GK_PRECISION_DEFAULT, 100); }
@@ -34,20 +35,20 @@ TEST(several_tiles_and_stages) {
       p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = pad, p.pad_b = pad * 3;
       check_exactly<float, float>(p);
     }
-  problem tall = problem_of(1030, 24, 100, GK_PRECISION_TF32); /* an A that is not copied, though it is not aligned */
+  problem tall = problem_of(1030, 24, 100, GK_PRECISION_TF32); /* A is not aligned, but is not copied */
   tall.pad_a = 1, tall.batch = 2;
   check_exactly<float, float>(tall);
   for (size_t shift : {0u, 5u}) {
     problem odd = problem_of(1030, 24, 101);
     odd.pad_a = 2, odd.shift = shift;
     check_exactly<__half, float>(odd);
-    odd.pad_a = 3, odd.trans_b = 1; /* rows of whole runs of 16 bytes, of which A ends within the last */
+    odd.pad_a = 3, odd.trans_b = 1; /* rows of whole 16-byte words; the last word of A is cut */
     if (!test_slowed()) check_exactly<__nv_bfloat16, __nv_bfloat16>(odd); /* a copy of a part: memcheck reads on */
   }
   check_exactly<float, float>(problem_of(130, 20, 70, GK_PRECISION_EMULATED));
 }
 
-/* --- accuracy --------------------------------------------------------------------------------------------------------*/
+/* --- accuracy ------------------------------------------------------------------------------------------------------*/
 
 TEST(errors_stay_below_the_bounds) {
   const size_t m = 20, n = 24, k = 100;
@@ -68,7 +69,7 @@ TEST(errors_stay_below_the_bounds) {
   }
 }
 
-/* --- operands are rounded to tf32 ------------------------------------------------------------------------------------*/
+/* --- operands are rounded to tf32 ----------------------------------------------------------------------------------*/
 
 TEST(rounding_to_tf32) {
   EXPECT_EQ(hook_round_to_tf32(0x3f800fffu), 0x3f800000u);
@@ -105,8 +106,8 @@ TEST(rounding_to_tf32_on_the_device) {
   }
 }
 
-/* The pass before the product and the copy engine round alike: in either operand, stored in either order, in rows that
- * are aligned or not. Each row of A (each column of B) has one value, which meets ones. */
+/* The copy before the product and the product itself round alike: in either operand, K-major or MN-major, in rows that
+ * are aligned or not. Each row of A (or column of B) has one value, and the other operand is all ones. */
 static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
   const unsigned special[] = {0x3f801000u, 0x3f803000u, 0xbf805000u, 0x3f801001u, 0x3f800fffu, 0x7f7fffffu,
                               0xff7ff000u, 0x7f7fefffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffffffffu,
@@ -137,18 +138,17 @@ static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
 }
 
 TEST(rounding_in_products) {
-  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_TF32))
+  for (gk_plan plan : require_plans<float, float>(GK_PRECISION_TF32))
     for (int trans = 0; trans < 4; trans++)
       for (size_t pad : {0u, 1u})
         for (bool in_b : {false, true}) check_rounding(plan, trans, pad, in_b);
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------------------------------------------------*/
 
-/* The same with no scratch, one without a work area, and with room for one, two and all products of a batch. */
+/* The result is the same with no scratch, without a work area, and with room for one, two or all products. */
 TEST(any_work_area) {
-  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_TF32);
-  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_TF32);
   problem p = problem_of(20, 30, 40, GK_PRECISION_TF32);
   p.batch = 5, p.trans_b = 1;
   for (int one = 0; one < 3; one++) {
@@ -172,7 +172,7 @@ TEST(any_work_area) {
         EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
         EXPECT_SAME(c.get(), expected, "%zu bytes of work area, one %d", room, one);
       }
-      /* Slots and state are others' still. */
+      /* A reduction can still use the same scratch. */
       device_array<float> sum(1);
       EXPECT_OK(gk_reduce(c.ptr, sum.ptr, c.n, gk_op_sum(), 0, &scratch));
       EXPECT_OK(gk_scratch_destroy(&scratch));

@@ -21,8 +21,9 @@ TEST(thin_products) {
         }
 }
 
-/* Columns in whole runs, some of a last block, and one slice of more rounds than the ring has stages. */
-TEST(thin_products_in_whole_runs) {
+/* Columns in whole 16-byte words, a last block with few columns, and a partition of k that takes more steps than the
+ * pipeline has stages. */
+TEST(thin_products_of_whole_vectors) {
   for (size_t few : {1u, 3u, 4u})
     for (int trans = 0; trans < 4; trans++) {
       const size_t wide = few == 1 && trans % 3 == 0 ? 6408 : 136;

@@ -1,5 +1,5 @@
-/* What the tests of reduce, scan and matmul share: data that every machine makes alike, device arrays that notice a
- * write beside them, and comparison by bits. Include it after gpukit.cuh. */
+/* What the tests of reduce, scan and matmul share: data that is the same on every machine, device arrays that detect
+ * writes outside their bounds, and comparison by bits. Include it after gpukit.cuh. */
 #ifndef DATA_H
 #define DATA_H
 
@@ -53,14 +53,14 @@ template <class T> T make(double x) { return static_cast<T>(x); }
 template <> inline __half make<__half>(double x) { return __float2half_rn(static_cast<float>(x)); }
 template <> inline __nv_bfloat16 make<__nv_bfloat16>(double x) { return __float2bfloat16_rn(static_cast<float>(x)); }
 
-/* What an element is worth to a plain loop on the host: halves are floats there. */
+/* An element as a loop on the host computes with it: a half becomes a float. */
 template <class T> T plain(T x) { return x; }
 inline float plain(__half x) { return __half2float(x); }
 inline float plain(__nv_bfloat16 x) { return __bfloat162float(x); }
 template <class T> using plain_type = decltype(plain(std::declval<T>()));
 
-/* Numbers of many sizes, with as many bits as T has: their sums round at almost every step, and so have other bits in
- * another order. */
+/* Numbers of many magnitudes that use all bits of T: their sums round at almost every step, so that another order of
+ * additions gives other bits. */
 template <class T> T rounding(uint64_t seed, uint64_t i) {
   double x = gauss(seed, i);
   if (sizeof(T) == 8) x += gauss(seed + 1000, i) * (1.0 / (1 << 30));
@@ -78,7 +78,7 @@ template <class V> bool same(const gk_arg<V> &x, const gk_arg<V> &y) {
   return same(x.value, y.value) && x.index == y.index;
 }
 
-/* A value for a message: its number, if it is one, and its bytes from the highest. */
+/* A value for a message: as a number if it is one, and its bytes, the most significant one first. */
 template <class V> std::string show_number(V v, std::true_type) { return test_show(v) + " "; }
 template <class V> std::string show_number(const V &, std::false_type) { return ""; }
 template <class V> std::string show(const V &v) {
@@ -111,6 +111,11 @@ bool expect_same(const char *file, int line, const V &actual, const V &expected,
 template <class V, class... Args>
 bool expect_same(const char *file, int line, const std::vector<V> &actual, const std::vector<V> &expected,
                  Args... where) {
+  if (actual.size() != expected.size()) {
+    test_fail(file, line,
+              sentence(where...) + ": " + test_show(actual.size()) + " elements, not " + test_show(expected.size()));
+    return false;
+  }
   size_t wrong = 0, first = 0;
   for (size_t i = actual.size(); i-- > 0;)
     if (!same(actual[i], expected[i])) wrong++, first = i;
@@ -120,10 +125,10 @@ bool expect_same(const char *file, int line, const std::vector<V> &actual, const
                 test_show(first) + "]: " + show(actual[first]) + ", not " + show(expected[first]));
   return false;
 }
-/* EXPECT_SAME(actual, expected, "format for where it was", ...): of values, or of vectors of the same length */
+/* EXPECT_SAME(actual, expected, "format for where it was", ...): of values, or of vectors */
 #define EXPECT_SAME(actual, expected, ...) expect_same(__FILE__, __LINE__, actual, expected, __VA_ARGS__)
 
-/* A call that must fail with this code and say this. The error that CUDA itself may keep of it is taken away. */
+/* A call must fail with this code, and this text must be in the detail. Clears CUDA's last error. */
 #define EXPECT_ERROR(expected_code, part, ...)                                                                         \
   do {                                                                                                                 \
     EXPECT_EQ((int)(__VA_ARGS__), (int)(expected_code));                                                               \
@@ -131,7 +136,7 @@ bool expect_same(const char *file, int line, const std::vector<V> &actual, const
     cudaGetLastError();                                                                                                \
   } while (0)
 
-/* --- device memory --------------------------------------------------------------------------------------------------*/
+/* --- device memory -------------------------------------------------------------------------------------------------*/
 
 /* n elements that begin `shift` elements past a multiple of 256 bytes. Those made without data are outputs: every byte
  * is 0xa5, and so are 256 bytes on either side, which must still be so at the end. Those made from data end where the
@@ -202,13 +207,13 @@ struct test_scratch : gk_scratch {
     EXPECT_OK(cudaMemcpy(&now, ptr, sizeof(now), cudaMemcpyDeviceToHost));
     return now;
   }
-  /* As if that many reductions and scans had used it. */
+  /* Sets the tags as if this many reductions and scans had used the scratch. */
   void set_tags(unsigned used) const {
     hook_state now = state();
     now.reduce_tickets = now.scan_tickets = static_cast<unsigned long long>(used) << 32;
     EXPECT_OK(cudaMemcpy(ptr, &now, sizeof(now), cudaMemcpyHostToDevice));
   }
-  /* As if calls with small tags had used all slots from a byte on: none of them is zero. */
+  /* Fills the slots from a byte on, as if calls with small tags had used them: none is zero. */
   void fill_slots(size_t from, size_t count) const {
     EXPECT_OK(cudaDeviceSynchronize());
     EXPECT_OK(cudaMemset(static_cast<unsigned char *>(ptr) + from, 1, count));
@@ -220,9 +225,9 @@ struct test_scratch : gk_scratch {
     std::vector<unsigned char> host(count);
     EXPECT_OK(cudaDeviceSynchronize());
     EXPECT_OK(cudaMemcpy(host.data(), static_cast<unsigned char *>(ptr) + from, count, cudaMemcpyDeviceToHost));
-    size_t some = 0;
-    for (unsigned char byte : host) some += byte != 0;
-    return some;
+    size_t nonzero = 0;
+    for (unsigned char byte : host) nonzero += byte != 0;
+    return nonzero;
   }
   ~test_scratch() {
     const hook_state now = state();
@@ -242,7 +247,7 @@ struct test_stream {
   void wait() { EXPECT_OK(cudaStreamSynchronize(stream)); }
 };
 
-/* Bytes that stream-ordered allocations hold: the same before and after a call without a scratch, or it lost some. */
+/* Bytes that stream-ordered allocations hold. A call without a scratch that leaks changes this. */
 inline uint64_t pool_bytes() {
   cudaMemPool_t pool;
   uint64_t used = 0;
@@ -252,29 +257,29 @@ inline uint64_t pool_bytes() {
   return used;
 }
 
-/* Captures what `work(stream)` puts on its stream, and replays it: before each time `prepare(i)` runs, and afterwards
+/* Captures the work that `work(stream)` enqueues, and replays it this many times, each between `prepare(i)` and
  * `check(i)`. */
 template <class Work, class Prepare, class Check>
 void replay_graph(int times, const Work &work, const Prepare &prepare, const Check &check) {
   test_stream s;
   cudaGraph_t graph = NULL;
-  cudaGraphExec_t ready = NULL;
+  cudaGraphExec_t exec = NULL;
   EXPECT_OK(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeThreadLocal));
   work(s.stream);
   EXPECT_OK(cudaStreamEndCapture(s.stream, &graph));
-  EXPECT_OK(cudaGraphInstantiate(&ready, graph, 0));
+  EXPECT_OK(cudaGraphInstantiate(&exec, graph, 0));
   for (int i = 0; i < times; i++) {
     prepare(i);
     EXPECT_OK(cudaDeviceSynchronize());
-    EXPECT_OK(cudaGraphLaunch(ready, s.stream));
+    EXPECT_OK(cudaGraphLaunch(exec, s.stream));
     s.wait();
     check(i);
   }
-  EXPECT_OK(cudaGraphExecDestroy(ready));
+  EXPECT_OK(cudaGraphExecDestroy(exec));
   EXPECT_OK(cudaGraphDestroy(graph));
 }
 
-/* For the sizes past 2^32: n bytes on a GPU; in a test only, since it skips. */
+/* For sizes past 2^32: skips the test unless a GPU has so much free memory. */
 inline void need_device_bytes(size_t bytes) {
 #ifdef CUDA_ON_CPU
   (void)bytes;
@@ -283,7 +288,7 @@ inline void need_device_bytes(size_t bytes) {
   if (test_slowed()) SKIP("the tool would take too long");
   size_t free = 0, total = 0;
   EXPECT_OK(cudaMemGetInfo(&free, &total));
-  if (free < bytes) SKIP("the device has not got the memory");
+  if (free < bytes) SKIP("the device has too little free memory");
 #endif
 }
 

@@ -1,5 +1,5 @@
-/* What the tests of products share: a problem, its product in the order of additions that the library documents, and
- * calls whose results are compared by bits. Include it after gpukit.cuh. */
+/* What the tests of matmul share: a problem, a product on the host with the order of additions that the library
+ * documents, and calls whose results are compared bit by bit. Include it after gpukit.cuh. */
 #ifndef PRODUCTS_H
 #define PRODUCTS_H
 
@@ -8,22 +8,22 @@
 #include "hooks.h"
 
 #ifdef CUDA_ON_CPU
-static const bool on_cpu = true; /* which has no kernels of Hopper's */
+static const bool on_cpu = true; /* without Hopper's kernels */
 #else
 static const bool on_cpu = false;
 #endif
 
-/* --- problems --------------------------------------------------------------------------------------------------------*/
+/* --- problems ------------------------------------------------------------------------------------------------------*/
 
-struct problem { /* right when zero, but for the sizes */
+struct problem { /* zero is valid for every member */
   size_t m, n, k;
   int trans_a, trans_b;
   size_t pad_a, pad_b, pad_c; /* columns of padding */
   double alpha, beta;
   size_t batch, gap_c; /* elements between one C and the next */
-  bool one_a, one_b;   /* for the whole batch */
+  bool one_a, one_b;   /* the products of the batch share A, or B */
   size_t max_blocks;
-  size_t shift; /* elements that every matrix is off its alignment */
+  size_t shift; /* of every matrix from an aligned address, in elements */
   gk_precision precision;
 
   size_t rows_a() const { return trans_a ? k : m; }
@@ -37,7 +37,7 @@ struct problem { /* right when zero, but for the sizes */
   size_t stride_a() const { return one_a ? 0 : rows_a() * lda(); }
   size_t stride_b() const { return one_b ? 0 : rows_b() * ldb(); }
   size_t stride_c() const { return m * ldc() + gap_c; }
-  /* Elements up to the last one: the padding of the last row is not there. */
+  /* Elements up to the last one: the last row has no padding. */
   size_t size(size_t rows, size_t cols, size_t ld, size_t stride) const {
     return rows && cols ? (batches() - 1) * stride + (rows - 1) * ld + cols : 0;
   }
@@ -47,7 +47,7 @@ struct problem { /* right when zero, but for the sizes */
   size_t at_a(size_t q, size_t i, size_t l) const { return q * stride_a() + (trans_a ? l * lda() + i : i * lda() + l); }
   size_t at_b(size_t q, size_t l, size_t j) const { return q * stride_b() + (trans_b ? j * ldb() + l : l * ldb() + j); }
   size_t at_c(size_t q, size_t i, size_t j) const { return q * stride_c() + i * ldc() + j; }
-  /* All options are given, by addresses in this problem. */
+  /* Sets every option, also where it is the default. alpha and beta are pointers into this problem. */
   gk_matmul_opts opts(gk_plan plan) const {
     gk_matmul_opts o = gk_matmul_opts();
     o.trans_a = trans_a, o.trans_b = trans_b, o.lda = lda(), o.ldb = ldb(), o.ldc = ldc();
@@ -78,50 +78,49 @@ template <class T> std::vector<T> random_elements(uint64_t seed, size_t n) {
   return x;
 }
 
-/* --- strict products: chains of fused multiply-adds, bit by bit ------------------------------------------------------*/
+/* --- strict products: the order of the FMAs determines every bit ---------------------------------------------------*/
 
 template <class T> using acc_type = plain_type<T>;
 
-/* One element: a chain for each partition of k; in thin products 32 chains in each, that take four products in turn. */
+/* One element of C. Each partition of k has one accumulator, and in thin products 32, which take four consecutive k
+ * each in round-robin order and are then reduced by a tree. The partials are added in the order of the partitions. */
 template <class Acc, class Product> Acc sum_by_order(const hook_split_k &order, size_t k, Product product) {
   Acc total = 0;
   for (unsigned s = 0; s < order.partitions; s++) {
     const size_t depth = static_cast<size_t>(order.depth), first = s * depth, end = std::min(k, first + depth);
-    Acc chain[32] = {};
+    Acc accumulator[32] = {};
     for (size_t l = first; l < end; l++) {
-      Acc &sum = chain[order.thin ? (l - first) / 4 % 32 : 0];
+      Acc &sum = accumulator[order.thin ? (l - first) / 4 % 32 : 0];
       sum = product(l, sum);
     }
-    for (int apart = order.thin ? 16 : 0; apart; apart /= 2)
-      for (int i = 0; i < apart; i++) chain[i] += chain[i + apart];
-    total = s == 0 ? chain[0] : total + chain[0];
+    for (int offset = order.thin ? 16 : 0; offset; offset /= 2)
+      for (int i = 0; i < offset; i++) accumulator[i] += accumulator[i + offset];
+    total = s == 0 ? accumulator[0] : total + accumulator[0];
   }
   return total;
 }
 
-/* The functor of the epilogue that calls without one have. */
-struct as_it_is {
+/* The epilogue of a call without a functor. */
+struct identity_on_host {
   template <class Acc> Acc operator()(Acc value, size_t, size_t) const { return value; }
 };
 
-template <class T, class O, class Func = as_it_is>
-void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c,
+template <class T, class O, class Func = identity_on_host>
+void multiply_on_host(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c,
                       const hook_split_k &order, const Func &func = Func()) {
   typedef acc_type<T> Acc;
   const Acc alpha = static_cast<Acc>(p.alpha), beta = static_cast<Acc>(p.beta);
   std::vector<Acc> x(p.k), y(p.k * p.n); /* y: op(B), transposed */
   for (size_t q = 0; q < p.batches(); q++) {
     for (size_t l = 0; l < p.k; l++)
-      for (size_t j = 0; j < p.n; j++)
-        y[j * p.k + l] = static_cast<Acc>(plain(b[q * p.stride_b() + (p.trans_b ? j * p.ldb() + l : l * p.ldb() + j)]));
+      for (size_t j = 0; j < p.n; j++) y[j * p.k + l] = static_cast<Acc>(plain(b[p.at_b(q, l, j)]));
     for (size_t i = 0; i < p.m; i++) {
-      for (size_t l = 0; l < p.k; l++)
-        x[l] = plain(a[q * p.stride_a() + (p.trans_a ? l * p.lda() + i : i * p.lda() + l)]);
+      for (size_t l = 0; l < p.k; l++) x[l] = plain(a[p.at_a(q, i, l)]);
       for (size_t j = 0; j < p.n; j++) {
         const Acc *const column = y.data() + j * p.k;
-        O &to = c[q * p.stride_c() + i * p.ldc() + j];
+        O &to = c[p.at_c(q, i, j)];
         const Acc old = p.beta != 0 ? static_cast<Acc>(plain(to)) : 0;
-        Acc result = beta * old; /* which it is, to the sign of a zero, where k or alpha is 0 */
+        Acc result = beta * old; /* the result if k or alpha is 0, down to the sign of a zero */
         if (p.k > 0 && p.alpha != 0) {
           result =
               alpha * sum_by_order<Acc>(order, p.k, [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
@@ -134,21 +133,21 @@ void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vect
 }
 
 template <class T, class O>
-void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
-  multiply_plainly(p, a, b, c, hook_plan_split_k<acc_type<T>>(p.m, p.n, p.k));
+void multiply_on_host(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
+  multiply_on_host(p, a, b, c, hook_plan_split_k<acc_type<T>>(p.m, p.n, p.k));
 }
 
 template <class T, class O>
 void check_elements(const problem &p, const std::vector<T> &a, const std::vector<T> &b,
                     std::initializer_list<gk_plan> plans) {
-  /* With beta 0 what stands in C is not read, a NaN neither; all else that is not an element of C stays. */
+  /* If beta is 0, C is not read, so its elements begin as NaN. What lies between the rows must not change. */
   std::vector<O> before = random_elements<O>(13, p.size_c());
   if (p.beta == 0)
     for (size_t q = 0; q < p.batches(); q++)
       for (size_t i = 0; i < p.m; i++)
-        for (size_t j = 0; j < p.n; j++) before[q * p.stride_c() + i * p.ldc() + j] = make<O>(NAN);
+        for (size_t j = 0; j < p.n; j++) before[p.at_c(q, i, j)] = make<O>(NAN);
   std::vector<O> expected(before);
-  multiply_plainly(p, a, b, expected);
+  multiply_on_host(p, a, b, expected);
   device_array<T> device_a(a, p.shift), device_b(b, p.shift);
   device_array<O> device_c(before, p.shift);
   gk_matmul_opts opts = gk_matmul_opts();
@@ -161,7 +160,7 @@ void check_elements(const problem &p, const std::vector<T> &a, const std::vector
   opts.max_blocks = p.max_blocks;
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
-    if (on_cpu && hook_is_hopper_plan(plan)) continue; /* others, there */
+    if (on_cpu && hook_is_hopper_plan(plan)) continue; /* it would run as another plan */
     opts.plan = plan;
     device_c.set(before);
     EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, p.m, p.n, p.k, &opts));
@@ -179,7 +178,7 @@ template <class T, class O> void check_all_plans(const problem &p) {
                   HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64});
 }
 
-/* A problem of everything at once, by number. */
+/* Random sizes and options; the same number always gives the same problem. */
 inline problem random_problem(uint64_t number, int largest) {
   const size_t edges[] = {0, 1, 2, 3, 4, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
   uint64_t draws = 1000 * number;
@@ -203,16 +202,16 @@ template <class T, class O> void check_random(uint64_t first, uint64_t count) {
   for (uint64_t i = first; i < first + count; i++) check_all_plans<T, O>(random_problem(i, 200));
 }
 
-/* --- products on tensor cores: small integers, whose sums are exact in any order -------------------------------------*/
+/* --- products on tensor cores: small integers, whose sums are exact in any order -----------------------------------*/
 
-/* A problem of everything at once, by number. */
+/* The same for tensor cores, with factors that keep the sums exact. */
 inline problem random_tensor_problem(uint64_t number, gk_precision precision, int largest) {
   uint64_t draws = 1000 * number;
   const auto draw = [&](int low, int high) { return static_cast<size_t>(uniform(54, draws++, low, high)); };
   const double factors[] = {1, 1, -0.5, 2};
   problem p = problem_of(draw(1, largest), draw(1, largest), draw(0, largest), precision);
   p.trans_a = static_cast<int>(draw(0, 1)), p.trans_b = static_cast<int>(draw(0, 1));
-  if (draw(0, 3) == 0) p.m = 64, p.n = 72, p.k = 40; /* as they come: no copies */
+  if (draw(0, 3) == 0) p.m = 64, p.n = 72, p.k = 40; /* aligned, so that nothing is copied */
   if (draw(0, 1)) p.pad_a = draw(0, 9), p.pad_b = draw(0, 9), p.pad_c = draw(0, 3);
   p.shift = draw(0, 1) * draw(0, 9);
   p.alpha = factors[draw(0, 3)], p.beta = draw(0, 1) ? factors[draw(0, 3)] : 0;
@@ -221,7 +220,7 @@ inline problem random_tensor_problem(uint64_t number, gk_precision precision, in
   return p;
 }
 
-/* Which plans this GPU and this binary have; some has to be, or nothing is tested. */
+/* The plans of tensor cores that this GPU and this binary support. */
 template <class T, class O> std::vector<gk_plan> plans_of(gk_precision precision) {
   std::vector<gk_plan> plans;
   gk_matmul_path path;
@@ -234,16 +233,23 @@ template <class T, class O> std::vector<gk_plan> plans_of(gk_precision precision
   return plans;
 }
 
-/* What is outside of the matrices is NaN, and so is C where it is not to be read. */
+/* The same, for tests that check nothing without one: these are skipped. */
+template <class T, class O> std::vector<gk_plan> require_plans(gk_precision precision) {
+  const std::vector<gk_plan> plans = plans_of<T, O>(precision);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  return plans;
+}
+
+/* Memory between the rows of A and B begins as NaN, and so does a C that must not be read. */
 template <class T> std::vector<T> not_numbers(size_t n) { return std::vector<T>(n, make<T>(NAN)); }
 
 template <class T, class O> void check_exactly(const problem &p) {
   std::vector<T> a = not_numbers<T>(p.size_a()), b = not_numbers<T>(p.size_b());
-  const int most = sizeof(O) == 2 ? 1 : 3;
+  const int largest = sizeof(O) == 2 ? 1 : 3;
   for (size_t q = 0; q < p.batches(); q++) {
     for (size_t l = 0; l < p.k; l++) {
-      for (size_t i = 0; i < p.m; i++) a[p.at_a(q, i, l)] = make<T>(uniform(61, p.at_a(q, i, l), -most, most));
-      for (size_t j = 0; j < p.n; j++) b[p.at_b(q, l, j)] = make<T>(uniform(62, p.at_b(q, l, j), -most, most));
+      for (size_t i = 0; i < p.m; i++) a[p.at_a(q, i, l)] = make<T>(uniform(61, p.at_a(q, i, l), -largest, largest));
+      for (size_t j = 0; j < p.n; j++) b[p.at_b(q, l, j)] = make<T>(uniform(62, p.at_b(q, l, j), -largest, largest));
     }
   }
   std::vector<O> before = not_numbers<O>(p.size_c());
@@ -273,12 +279,12 @@ template <class T, class O> void check_exactly(const problem &p) {
 }
 
 template <class T, class O> void check_randomly(uint64_t first, uint64_t count, gk_precision precision, int largest) {
-  if (plans_of<T, O>(precision).empty()) SKIP("this GPU has no tensor cores for the type");
+  require_plans<T, O>(precision);
   for (uint64_t i = first; i < first + (test_slowed() ? count / 5 : count); i++)
     check_exactly<T, O>(random_tensor_problem(i, precision, largest));
 }
 
-/* --- accuracy --------------------------------------------------------------------------------------------------------*/
+/* --- accuracy ------------------------------------------------------------------------------------------------------*/
 
 enum data { NORMAL, UNIFORM, SCALED, CANCELLING };
 
@@ -294,8 +300,8 @@ inline unsigned bits_of(float x) {
   return bits;
 }
 
-/* A float halfway between two tf32 becomes its neighbour: in code for targets before sm_90 it is rounded away from zero,
- * and from sm_90 on to even. */
+/* Moves a float off the midpoint of two TF32 values, where rounding depends on the target: away from zero before sm_90,
+ * to even from sm_90 on. */
 template <class T> T without_tie(T x) { return x; }
 inline float without_tie(float x) { return (bits_of(x) & 0x1fffu) == 0x1000u ? from_bits(bits_of(x) + 1) : x; }
 
@@ -313,6 +319,13 @@ template <class T> std::vector<T> data_of(data which, uint64_t seed, size_t rows
   return x;
 }
 
+/* What TF32 keeps of a float, by arithmetic rather than by bits as the library has it. */
+inline float to_11_bits(float x) {
+  int exponent;
+  const double fraction = static_cast<double>(frexpf(x, &exponent));
+  return static_cast<float>(ldexp(nearbyint(ldexp(fraction, 11)), -11)) * static_cast<float>(ldexp(1, exponent));
+}
+
 /* The largest |error| / (|A| |B|) of a product, in units of 2^-24, against double. */
 template <class T>
 double worst_error(const problem &p, const std::vector<T> &a, const std::vector<T> &b, gk_plan plan) {
@@ -327,23 +340,17 @@ double worst_error(const problem &p, const std::vector<T> &a, const std::vector<
       double sum = 0, size = 0;
       for (size_t l = 0; l < p.k; l++) {
         float x = static_cast<float>(plain(a[p.at_a(0, i, l)])), y = static_cast<float>(plain(b[p.at_b(0, l, j)]));
-        if (p.precision == GK_PRECISION_TF32) { /* to 11 bits, by way of arithmetic, not of bits */
-          int exponent;
-          x = static_cast<float>(ldexp(nearbyint(ldexp(static_cast<double>(frexpf(x, &exponent)), 11)), -11)) *
-              static_cast<float>(ldexp(1, exponent));
-          y = static_cast<float>(ldexp(nearbyint(ldexp(static_cast<double>(frexpf(y, &exponent)), 11)), -11)) *
-              static_cast<float>(ldexp(1, exponent));
-        }
+        if (p.precision == GK_PRECISION_TF32) x = to_11_bits(x), y = to_11_bits(y);
         sum += static_cast<double>(x) * static_cast<double>(y);
         size += fabs(static_cast<double>(x) * static_cast<double>(y));
       }
       const double error = fabs(static_cast<double>(got[p.at_c(0, i, j)]) - sum) / (size > 0 ? size : 1);
-      if (!(error <= worst)) worst = error;
+      if (!(error <= worst)) worst = error < HUGE_VAL ? error : HUGE_VAL; /* which also keeps a NaN */
     }
   return worst * 0x1p24;
 }
 
-/* The documentation of gk_matmul_ex has them. */
+/* The error bounds that gk_matmul_ex documents. */
 inline double bound_of(gk_precision precision, size_t k) {
   return precision == GK_PRECISION_EMULATED ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
 }

@@ -48,19 +48,24 @@ template <class F> node<F> *keep(CUstream_st *s, const F &work) {
 
 inline void invalidate(CUgraph_st *g) { g->status = cudaStreamCaptureStatusInvalidated; }
 
+/* Fails for the legacy stream while a blocking stream captures, since its work would have to wait for that stream. Such
+ * work also invalidates the capture; a question about the stream does not. */
+inline cudaError_t check_legacy(CUstream_st *s, bool invalidates) {
+  if (!is_legacy(s) || !ctx.capturing) return cudaSuccess;
+  locked lock;
+  for (CUstream_st *i = ctx.streams; i; i = i->next)
+    if (i->capture && i->device == s->device && !(i->flags & cudaStreamNonBlocking)) {
+      if (invalidates) invalidate(i->capture);
+      return cudaErrorStreamCaptureImplicit;
+    }
+  return cudaSuccess;
+}
+
 /* May work be put into this stream now? */
 inline cudaError_t check_stream(CUstream_st *s) {
   if (!s) return cudaErrorInvalidResourceHandle;
   if (s->capture && s->capture->status == cudaStreamCaptureStatusInvalidated) return cudaErrorStreamCaptureInvalidated;
-  if (is_legacy(s) && ctx.capturing) { /* it would have to wait for blocking streams that capture */
-    locked lock;
-    for (CUstream_st *i = ctx.streams; i; i = i->next)
-      if (i->capture && i->device == s->device && !(i->flags & cudaStreamNonBlocking)) {
-        invalidate(i->capture);
-        return cudaErrorStreamCaptureImplicit;
-      }
-  }
-  return cudaSuccess;
+  return check_legacy(s, true);
 }
 
 /* Does the work now, or keeps it if the stream captures. */
@@ -162,6 +167,7 @@ CUDA_CPU_CALL cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptu
   CUstream_st *s = find_stream(stream);
   if (!s) return error(cudaErrorInvalidResourceHandle);
   if (!status) return error(cudaErrorInvalidValue);
+  if (cudaError_t e = check_legacy(s, false)) return error(e);
   if (dependencies || edges || count) return unsupported("cudaStreamGetCaptureInfo with dependencies");
   *status = s->capture ? s->capture->status : cudaStreamCaptureStatusNone;
   if (s->capture && id) *id = s->capture->id;
