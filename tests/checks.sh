@@ -42,7 +42,9 @@ build() {
   asan | lesson) runtime=$1 ;;
   esac
   [ -z "$runtime" ] || runtime="\$(BUILD)/$runtime/runtime.o \$(BUILD)/host/cuda_to_cpp"
-  rule "\$(BUILD)/$output" "$2 \$(BUILD)/$1/flags $runtime" '$(build)'
+  products= # the configurations that have more than two tests of products: see tests/support/once.h
+  case $1 in cpu | traced | built) ! grep -q '"once.h"' "$2" || products="\$(BUILD)/$1/products.o" ;; esac
+  rule "\$(BUILD)/$output" "$2 \$(BUILD)/$1/flags $runtime $products" '$(build)'
 }
 built=
 

@@ -1,6 +1,5 @@
 /* fp32 emulated by three parts in bf16, and what strict kernels do where these parts are not enough. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

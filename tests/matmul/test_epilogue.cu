@@ -1,6 +1,5 @@
 /* gk_matmul_epilogue: the functor is applied to the bits of the plain product, once for each element, by every kernel. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "products.h"
 

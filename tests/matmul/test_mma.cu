@@ -1,6 +1,5 @@
 /* Each tile of the kernels by mma.sync, with k in some partitions. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

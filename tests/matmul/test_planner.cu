@@ -1,6 +1,5 @@
 /* How the planner decides: the order of the sums, the tile, the kernel, and which operands are copied. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

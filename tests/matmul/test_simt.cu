@@ -1,7 +1,6 @@
 /* Strict products of floats and half types by tiles, against chains of fused multiply-adds in the order that the library
  * says, bit by bit. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

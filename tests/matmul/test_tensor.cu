@@ -1,7 +1,6 @@
 /* Products on tensor cores: half types, and floats rounded to tf32. What the hardware adds up in an order of its own is
  * compared bit by bit where every order gives the same, by the documented bounds elsewhere. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"
