@@ -106,7 +106,7 @@ plain.built      = $(NVCC) $(NVCCFLAGS) -std=c++17 $(quick)
 quick            = -Xcicc -O0 -Xptxas -O0 $(ptx)
 compile.host     = $(CC) -std=c99 -pedantic -O2 $(STRICT)
 compile.fuzz     = $(CLANG) -std=c99 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(WARNINGS)
-build = @tests/build.sh $@ $< $(filter %/runtime.o,$^) $(needs)
+build = @tests/build.sh $@ $< $(filter %.o,$^) $(needs)
 export BUILD V GROUP backend alone
 settings = $(settings.$1) 'compile $(compile.$1)' 'plain $(plain.$1)' 'link $(call link,$1)'
 # Other tools or flags than last time rebuild all of a configuration (several makes may run at the same time) ...
@@ -117,6 +117,8 @@ $(BUILD)/%/flags: FORCE
 -include $(wildcard $(BUILD)/*/*.d)
 %.d: ;
 $(BUILD)/%/runtime.o: tests/cpu/cuda_runtime.h $(BUILD)/%/flags
+	$(build)
+$(BUILD)/%/products.o: tests/support/products.cu $(BUILD)/%/flags
 	$(build)
 $(BUILD)/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c $(BUILD)/host/flags
 	$(build)

@@ -9328,8 +9328,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, gk_ceil_div(x.m, split),
                                            x.ldc * split, x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > max_dim / 8 / (tiles_m * tiles_n))
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA",
-                    x.m, x.n, x.k, x.batch);
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k,
+                    x.batch);
   p.dest = x.c;
   p.ldc = x.ldc;
   p.stride_c = x.stride_c;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds a program or an object:  build.sh OUTPUT SOURCE [RUNTIME.o] [NEED...]
+# Builds a program or an object:  build.sh OUTPUT SOURCE [RUNTIME.o] [products.o] [NEED...]
 # To see how: sh -x tests/build.sh build/cpu/test_scan tests/arrays/test_scan.cu build/fast/runtime.o
 #
 # OUTPUT's folder is a configuration. Its file `flags`, which the Makefile writes, has the commands, one a line:
@@ -11,13 +11,14 @@ set -eu
 . tests/functions.sh
 output=$1 source=$2
 shift 2
-folder=${output%/*} program=$output.o runtime=
+folder=${output%/*} program=$output.o runtime= once=
 compile=$(setting compile) plain=$(setting plain) link=$(setting link)
 
 # What a program needs of nvcc's toolkit. cuBLAS and NCCL are used where they can be linked.
 libraries=
 for need in "$@"; do
   case $need in
+  */products.o) once=-DPRODUCTS_ONCE program="$program $need" ;;
   *.o) runtime=$need ;;
   rdc) libraries='-rdc=true -lcudadevrt' ;;
   lambda) libraries=--extended-lambda ;;
@@ -41,6 +42,7 @@ done
 command=$compile
 case $output:$source in
 */runtime.o:*) command="$compile -include cuda_runtime.h -x c++" source=/dev/null ;;
+*/products.o:*) once='-DPRODUCTS_ONCE -DCUDA_CPU_ELSEWHERE' ;;
 *:tests/standin/programs/* | *:tests/standin/mistakes/* | *:tests/lessons/prototypes/* | *:examples/[0-9]*)
   if [ -n "$runtime" ]; then # g++ and clang++ cannot parse <<<>>>
     run "${folder%/*}/host/cuda_to_cpp $source $output.cpp"
@@ -60,9 +62,9 @@ case $source in tests/*) command="$command -I tests/support" ;; esac
 [ "${folder%/*}" = build ] || command="$command -DRESULTS_FOLDER=\\\"${folder%/*}\\\"" # where lessons draw
 
 made=$output
-[ -z "$link" ] || made=$program
+[ -z "$link" ] || made=$output.o
 printf '  %-8s %s\n' "$(basename "${command%% *}")" "$output"
-command="$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MD -MP -MF $output.d -MT $output"
+command="$command $once ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MD -MP -MF $output.d -MT $output"
 run "$command $source $libraries -o $made"
 [ -z "$link" ] || run "$link"
 touch "$output" # the host's compiler makes no object of what only has to compile

@@ -12,7 +12,7 @@ backend=$1
 shift
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-for list in first.test first.all then.test then.all then.ports; do : >"$work/$list"; done
+for list in first.test first.all first.ports then.test then.all then.ports; do : >"$work/$list"; done
 for list in tests programs examples lessons covered; do : >"$work/$list"; done
 
 wrong() {
@@ -23,7 +23,7 @@ wrong() {
 rule() { printf '%s: %s\n\t%s\n' "$1" "$2" "$3"; }
 # check GROUP NAME PREREQUISITES ACTION [ARGUMENTS]: ACTION is check.sh's. What takes longest goes first.
 check() {
-  case $2 in *.races | all@sm_90a+17*) echo "$2" >>"$work/first.$1" ;; *) echo "$2" >>"$work/then.$1" ;; esac
+  case $2 in registers_* | all@sm_* | *.races | *.asan) echo "$2" >>"$work/first.$1" ;; *) echo "$2" >>"$work/then.$1" ;; esac
   rule "check/$2" "$3" "@tests/check.sh $4 $2${5:+ $5}"
 }
 
@@ -42,7 +42,9 @@ build() {
   asan | lesson) runtime=$1 ;;
   esac
   [ -z "$runtime" ] || runtime="\$(BUILD)/$runtime/runtime.o \$(BUILD)/host/cuda_to_cpp"
-  rule "\$(BUILD)/$output" "$2 \$(BUILD)/$1/flags $runtime" '$(build)'
+  products= # the configurations that have more than two tests of products: see tests/support/once.h
+  case $1 in cpu | traced | built) ! grep -q '"once.h"' "$2" || products="\$(BUILD)/$1/products.o" ;; esac
+  rule "\$(BUILD)/$output" "$2 \$(BUILD)/$1/flags $runtime $products" '$(build)'
 }
 built=
 
@@ -225,5 +227,5 @@ done <tests/compile/cases.txt
 
 echo "checks.test :=" $(cat "$work/first.test" "$work/then.test")
 echo "checks.test-all :=" $(cat "$work/first.all" "$work/first.test" "$work/then.test" "$work/then.all")
-echo "checks.test-targets :=" $(cat "$work/then.ports")
+echo "checks.test-targets :=" $(cat "$work/first.ports" "$work/then.ports")
 for list in tests programs examples lessons covered; do echo "$list :=" $(cat "$work/$list"); done

@@ -1,6 +1,5 @@
 /* gk_array, and what comes to the host: gk_array in each call that takes device memory, and gk_reduce_value. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include <array>
 #include "loops.h"

@@ -1,8 +1,7 @@
 /* Recorded bits: reduce, scan and matmul of data that every machine makes alike. Each GPU, the CPU stand-in and every run
  * must come to exactly these. A change of the order of arithmetic changes them, and is then to be a decision: the test
  * prints the new lines to put here. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "data.h"
 

@@ -11,8 +11,7 @@
  *                       runs what went before it in its batch, too
  *   GPUKIT_FUZZ_THREADS each with two streams and scratches: by default one for each core on a GPU, one on the
  *                       stand-in */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "data.h"
 #include "hooks.h"

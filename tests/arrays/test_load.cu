@@ -2,8 +2,7 @@
  * could fill it side by side, graphs replayed between other calls on one scratch, and eight threads with a stream each.
  *
  *   GPUKIT_SOAK_SECONDS   how long the eight threads go on: by default 2 on a GPU, and a few rounds on the stand-in */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "on_device.h"

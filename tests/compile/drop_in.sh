@@ -30,6 +30,7 @@ flags_of() {
     sm_*:cpu) echo "-D__CUDA_ARCH_LIST__=${way#sm_}0" ;;
     sm_*a:*) echo "-gencode arch=compute_${way#sm_},code=$way" ;;
     sm_*:*) echo "-arch=$way" ;;
+    compute_*:*) echo "-gencode arch=$way,code=$way" ;;
     clang:*) ;;
     *) awk -v way="$way" -v compiler="${2%%[0-9]*}" '$1 == "way" && $2 == way {
          known = 1
@@ -107,11 +108,12 @@ link() { # link OUTPUT COMPILER FLAG... OBJECT...
   run "$command $shared $* $([ "$compiler" != cpu ] || echo -ldl) -o $output"
 }
 
-# object OUTPUT: what nvcc says of it stays in OUTPUT.log
+# object OUTPUT: what nvcc says of it stays in OUTPUT.log, and the PTX of registers.cu in OUTPUT.kept
 object() {
   name=${1##*/}
   name=${name%.o}
   command=$(command_of "$name")
+  case $name in registers@*) mkdir -p "$1.kept" && command="$command --keep --keep-dir $1.kept" ;; esac
   run "$command -MD -MP -MF $1.d -MT $1 -o $1" >"$1.log" 2>&1 || { cat "$1.log" && return 1; }
   touch "$1"
 }

@@ -11,11 +11,12 @@
 #   lean                      kernels of products in a file that reduces and scans: they would take time in every file
 #   overlapping OBJECT        notes of ptxas in OBJECT.log (C7507 to C7520) that it makes the products of Hopper's
 #                             tensor cores wait for each other, which is no warning to it
-#   registers TARGET          kernels of products without launch bounds, or that take more registers than the blocks
-#                             have that their bounds promise on one multiprocessor: 65536 from sm_75 on, given out to
-#                             warps by 256. Where that is too few for what a kernel holds, it spills. And kernels that
-#                             the host launches, but the GPU's code does not have, or the other way round, because a
-#                             template argument differs between them
+#   registers TARGET OBJECT   kernels of products, whose PTX is in the folder OBJECT.kept, without launch bounds, or that
+#                             take more registers than the blocks have that their bounds promise on one multiprocessor:
+#                             65536 from sm_75 on, given out to warps by 256. Where that is too few for what a kernel
+#                             holds, it spills. And kernels that the host launches, but the GPU's code does not have, or
+#                             the other way round, because a template argument differs between them. sm_86 and sm_89
+#                             share the PTX of sm_80, so conditions in the header that tell them apart are found, too
 set -eu
 export LC_ALL=C
 action=$1
@@ -108,12 +109,14 @@ overlapping)
   sed -n "$notes" "$1.log" | no 'products wait for each other'
   ;;
 registers)
-  $(setting nvcc) -std=c++17 -arch="$1" -c --keep --keep-dir "$temp" -Xptxas -v tests/compile/registers.cu \
-    -o "$temp/registers.o" 2>"$temp/log" || { grep -v '^ptxas info' "$temp/log"; exit 1; }
+  grep -nE '__CUDA_ARCH__ *[<>=]+ *8[1-9]' gpukit.cuh | no 'their PTX is not that of sm_80'
+  ptx=$2.kept/registers.ptx
+  $(setting nvcc) -arch="$1" -cubin -Xptxas -v "$ptx" -o "$temp/cubin" >"$temp/log" 2>&1 ||
+    { grep -v '^ptxas info' "$temp/log"; exit 1; }
   # Mangled names of the two differ, because the host's are static.
   instances() { c++filt | sed -n 's/^[^<]*::\(gk__[a-z0-9_]*_kernel<.*>\)(.*$/\1/p' | sort -u; }
-  nm --defined-only "$temp/registers.o" | awk '$2 == "t" { print $3 }' | instances >"$temp/host"
-  sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$temp/registers.ptx" | instances >"$temp/device"
+  nm --defined-only "$2" | awk '$2 == "t" { print $3 }' | instances >"$temp/host"
+  sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$ptx" | instances >"$temp/device"
   some gk__mma_kernel "$temp/host"
   comm -3 "$temp/host" "$temp/device" | no "for the host or the GPU ($1) alone"
   awk -v most_spilled=256 '
@@ -134,7 +137,7 @@ registers)
         print registers " registers, " threads[name] " threads, " at_once " blocks:", name
       if (spilled > most_spilled) print spilled " bytes spilled:", name
     }
-    END { if (kernels < 45) print kernels + 0 " kernels only" }' "$temp/registers.ptx" "$temp/log" | no "for $1"
+    END { if (kernels < 45) print kernels + 0 " kernels only" }' "$ptx" "$temp/log" | no "for $1"
   ;;
 *)
   echo "inspect.sh: there is no $action" && exit 1

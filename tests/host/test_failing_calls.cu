@@ -7,9 +7,7 @@
 
 #include <signal.h>
 
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
-#include <cuda_fp16.h>
+#include "once.h"
 #include "failing_calls.h"
 
 __global__ void nothing() {}

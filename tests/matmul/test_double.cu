@@ -1,6 +1,5 @@
 /* Products of doubles, on tensor cores where the GPU has them for doubles. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

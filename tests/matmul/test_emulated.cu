@@ -1,6 +1,5 @@
 /* fp32 emulated by three bf16 parts, and the fallback to strict kernels where these parts are not enough. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

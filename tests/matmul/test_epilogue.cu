@@ -1,6 +1,5 @@
 /* gk_matmul_epilogue: every kernel applies the functor to the bits of the plain product, once for each element. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "products.h"
 

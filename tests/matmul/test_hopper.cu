@@ -1,6 +1,5 @@
 /* Hopper's kernels: each wgmma tile, and matrices that TMA cannot address. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

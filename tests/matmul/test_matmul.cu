@@ -1,6 +1,5 @@
 /* gk_matmul and gk_matmul_ex as calls: factors, special values, errors, streams, and sizes past 2^32. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

@@ -1,6 +1,5 @@
 /* Each tile of the mma.sync kernels, with split-K partitions. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

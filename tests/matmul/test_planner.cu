@@ -1,6 +1,5 @@
 /* What the planner chooses: the split of k, the tile, the kernel, and which operands are copied. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

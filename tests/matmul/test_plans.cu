@@ -4,11 +4,7 @@
 #include "hooks.h"
 #include "test.h"
 
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "once.h"
 
 #ifndef CUDA_ON_CPU
 TEST(every_plan_fits) { SKIP("only on the stand-in, which pretends to be several GPUs"); }

@@ -1,7 +1,6 @@
 /* Strict products of floats and half types by the kernels of tiles, compared bit by bit with FMAs in the order that the
  * library documents. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

@@ -1,7 +1,6 @@
 /* Split-K: partitions of k, the reduction of their partials, the scratch that holds these, and the functor of the
  * epilogue, which is applied to the reduced sum. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

@@ -1,8 +1,7 @@
 /* Products on tensor cores: half types, and floats rounded to tf32. The hardware has its own order of
  * additions: results are compared bit by bit where every order gives the same sum, and by the documented bounds
  * elsewhere. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"

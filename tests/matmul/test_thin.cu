@@ -1,6 +1,5 @@
 /* Products of few rows, or of few columns. */
-#define GPUKIT_IMPLEMENTATION
-#include "gpukit.cuh"
+#include "once.h"
 
 #include "hooks.h"
 #include "products.h"
