@@ -6317,6 +6317,7 @@ template <class Sums, class Acc>
 GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int partitions, int t, int *first_idx,
                              int *vector_count) {
   const int thread_items = Sums::runs * Sums::run, pitch = Sums::thread_count;
+  const int most_vectors = (Sums::runs + 1) / 2; /* there are at least two groups */
   GK__UNROLL
   for (int i = 0; i < thread_items; i++)
     shared[(group * thread_items + i) * pitch + t] = acc.value[i / Sums::run][i % Sums::run];
@@ -6327,7 +6328,7 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
   for (int s = 0; s < partitions; s++) {
     const Acc *const partials = shared + (s * thread_items + *first_idx * Sums::run) * pitch + t;
     GK__UNROLL
-    for (int r = 0; r < Sums::runs; r++) {
+    for (int r = 0; r < most_vectors; r++) {
       if (r >= *vector_count) break;
       GK__UNROLL
       for (int i = 0; i < Sums::run; i++) {
@@ -6696,7 +6697,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
   gk__warp_loader loader(ring, work_idx, lane_id);
   loader.begin_tile(p, schedule, lane_id);
-  GK__UNROLL
+  GK__UNROLL_BY(1)
   for (int s = 0; s < 2; s++) loader.fetch(p, schedule, lane_id);
   gk__copy_wait<1>();
   __syncwarp();
