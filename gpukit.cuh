@@ -12901,12 +12901,21 @@ GK__CALL(scan_exclusive_init)
 GK__CALL(host_reduce)
 GK__CALL(host_scan_exclusive)
 GK__CALL(host_scan_inclusive)
+/* Sums and products of signed integers wrap. So they have the bits of unsigned ones, whose kernels they share: arrays
+ * and values of signed integers become those of unsigned ones, and other arguments stay as they are. */
+template <class Arg> Arg gk__as_unsigned(Arg arg) { return arg; }
+inline uint32_t gk__as_unsigned(int32_t x) { return static_cast<uint32_t>(x); }
+inline uint64_t gk__as_unsigned(int64_t x) { return static_cast<uint64_t>(x); }
+inline uint32_t *gk__as_unsigned(int32_t *x) { return reinterpret_cast<uint32_t *>(x); }
+inline uint64_t *gk__as_unsigned(int64_t *x) { return reinterpret_cast<uint64_t *>(x); }
+inline const uint32_t *gk__as_unsigned(const int32_t *x) { return reinterpret_cast<const uint32_t *>(x); }
+inline const uint64_t *gk__as_unsigned(const int64_t *x) { return reinterpret_cast<const uint64_t *>(x); }
 /* call(functor, args...) with the functor that C's operator stands for. */
 template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op operation, Call call, Args... args) {
   gk__clear_detail();
   switch (operation) {
-  case GK_OP_SUM: return call(gk_op_sum(), args...);
-  case GK_OP_PROD: return call(gk_op_prod(), args...);
+  case GK_OP_SUM: return call(gk_op_sum(), gk__as_unsigned(args)...);
+  case GK_OP_PROD: return call(gk_op_prod(), gk__as_unsigned(args)...);
   case GK_OP_MIN: return call(gk_op_min(), args...);
   case GK_OP_MAX: return call(gk_op_max(), args...);
   case GK_OP_ARGMIN:
