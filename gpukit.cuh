@@ -6205,6 +6205,7 @@ struct gk__register_tile {
 template <int Rows, int Cols> struct gk__padded_rows {
   static const int pitch = Cols + 8; /* floats */
   static const int bytes = Rows * pitch * 4;
+  static const int batch_items = 16; /* that a thread reads before it stores the first one to C */
   /* The index of a 16-byte word of a row. */
   static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx) { return row_idx * (pitch / 4) + word_idx; }
 };
@@ -6212,6 +6213,7 @@ template <int Rows, int Cols> struct gk__padded_rows {
  * TMA. */
 struct gk__swizzled_boxes {
   static const int box_bytes = 64 * 128;
+  static const int batch_items = 8; /* fewer, because each of Hopper's kernels has this code for products with a beta */
   static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx, unsigned box_rows = 64) {
     return word_idx / 8 * (box_rows * 8) + row_idx * 8 + (word_idx % 8 ^ row_idx % 8);
   }
@@ -6260,7 +6262,7 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
   template <int Width, bool Aligned, class Epilogue>
   static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue) {
     const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors,
-                   batch = 16 / Width; /* vectors that are loaded before the first one is stored */
+                   batch = Layout::batch_items / Width; /* vectors that are read before the first one is stored */
     static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
                   "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
