@@ -3823,32 +3823,31 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   if (plan.partitions < GK__REDUCE_PARTITIONS) gk__let_later_work_start();
   unsigned long long count_before = 0; /* read after the first partition: the atomic runs while data is loaded */
   if (plan.partitions > 1 && threadIdx.x == 0) count_before = gk__take_ticket(&state->reduce_tickets);
-  /* The block reduces its partitions; and then, if it has the last ticket, all partials, for which it waits: all other
-   * blocks are running or done. The code has one copy of the block's reduction for both. */
-  bool folds_partials = false;
-  for (unsigned partition = blockIdx.x;;) {
-    Acc value = folds_partials
-                    ? gk__fold_slots<2>(slots, threadIdx.x, plan.partitions, GK__REDUCE_THREADS, ticket.tag, operation)
-                    : gk__reduce_partition<Unaligned>(input, n, operation, plan, partition, edge_vectors);
-    if (partition != blockIdx.x)
-      __syncthreads(); /* warp_value is used again */
-    else if (plan.partitions > 1 && threadIdx.x == 0)
-      ticket = gk__unpack_ticket(count_before);
+  for (unsigned partition = blockIdx.x; partition < plan.partitions; partition += gridDim.x) {
+    Acc value = gk__reduce_partition<Unaligned>(input, n, operation, plan, partition, edge_vectors);
+    if (plan.partitions > 1 && threadIdx.x == 0 && partition == blockIdx.x) ticket = gk__unpack_ticket(count_before);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-    if (folds_partials || plan.partitions == 1) {
-      if (folds_partials &&
-          ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 stores over the slots */
-        gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__word16), GK__REDUCE_THREADS);
-        __syncthreads();
-      }
-      if (threadIdx.x == 0) *output = gk__convert<Out, Acc>::from(value);
-      if (folds_partials && threadIdx.x == 0) gk__reset_tickets(&state->reduce_tickets, ticket);
-      return;
+    if (threadIdx.x == 0) {
+      if (plan.partitions == 1)
+        *output = gk__convert<Out, Acc>::from(value);
+      else
+        gk__publish(slots + partition, value, ticket.tag);
     }
-    if (threadIdx.x == 0) gk__publish(slots + partition, value, ticket.tag);
-    partition += gridDim.x;
-    folds_partials = partition >= plan.partitions;
-    if (folds_partials && ticket.number != gridDim.x - 1) return;
+    if (gridDim.x < plan.partitions) __syncthreads(); /* warp_value is used again */
+  }
+  if (plan.partitions == 1 || ticket.number != gridDim.x - 1) return;
+
+  /* The block with the last ticket waits for the partials and reduces them: all other blocks are running or done. */
+  Acc value = gk__fold_slots<2>(slots, threadIdx.x, plan.partitions, GK__REDUCE_THREADS, ticket.tag, operation);
+  __syncthreads();
+  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
+  if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 stores over the slots */
+    gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__word16), GK__REDUCE_THREADS);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    *output = gk__convert<Out, Acc>::from(value);
+    gk__reset_tickets(&state->reduce_tickets, ticket);
   }
 }
 
