@@ -59,7 +59,6 @@ clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 # DWARF 4: addr2line of binutils 2.40 takes the first file of DWARF 5's table for another one.
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 STRICT   := $(WARNINGS) -Werror
-LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
 AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable -Wno-parentheses \
               -Wno-comment -Wno-empty-body
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
@@ -78,7 +77,7 @@ catching := $(if $(findstring apple,$(target)),,-Wl,--wrap=memcpy,--wrap=memmove
 # third of the time again: the tests of the race checker itself have it.
 compile.cpu      = $(CXX) -Og $(CPU_FLAGS) $(STRICT) -x c++
 compile.fast     = $(CXX) -O2 $(CPU_FLAGS) $(STRICT) -x c++
-compile.plain    = $(CXX) -Og $(CPU_FLAGS) $(LOOSE) -x c++
+compile.plain    = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-sign-compare -Wno-unknown-pragmas -x c++
 compile.asan     = $(CXX) -Og $(CPU_FLAGS) -w $(asan) -x c++
 compile.traced   = $(CXX) -Og $(CPU_FLAGS) -w $(traced) -x c++
 compile.checker  = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) -x c++
@@ -251,8 +250,7 @@ plots:
 #:
 #: format        formats the sources
 #: check-format  lists the sources that are not formatted, and fails if there are any
-sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c' \
-            -o -name '*.cpp')
+sources = gpukit.cuh $(shell find examples tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp')
 format check-format:
 	@command -v $(CLANG_FORMAT) >/dev/null || { echo 'clang-format is not here; on Debian: apt-get install it'; exit 1; }
 	@bad=$$(for f in $(sources); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo "  $$f"; done); [ -n "$$bad" ] || exit 0; \
