@@ -9369,15 +9369,17 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
 }
 
 /* The cost of a tile in nanoseconds: for each k block (128 bytes of k), and the rest. Fitted to the times of all tiles
- * and clusters on 302 random products of bfloat16 and 292 of tf32 on an H200. The choices take 3 and 2 % longer than
+ * and clusters on 302 random products of bfloat16 and 292 of tf32 on an H200. The choices take 3 and 1 % longer than
  * the best that were measured. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, overhead;
 };
-/* What a cluster that splits the k of a tile takes longer: the barrier, and the exchange of the partials. */
+/* What a cluster that splits the k of a tile takes longer: the barrier, and for each 1024 accumulators of the tile to send
+ * them to the other blocks and to reduce those that this block owns. */
 inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned cluster_size) {
-  return cluster_size == 1 ? 0 : 1600 + static_cast<unsigned>(tile.row_count * tile.col_count) / (25 * cluster_size);
+  if (cluster_size == 1) return 0;
+  return 1000 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (60 + 45 / cluster_size);
 }
 /* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a
  * sector; in hundredths of a nanosecond. */
@@ -9452,11 +9454,11 @@ struct gk__wgmma_tile {
     return gk__wgmma_launch<shape<Products, Splits>>(p, cluster_size, sms, stream);
   }
 };
-typedef gk__wgmma_tile<256, 128, 4, 765, 1000> gk__wgmma_256_128;
-typedef gk__wgmma_tile<128, 128, 6, 384, 507> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 8, 224, 540> gk__wgmma_64_128;
-typedef gk__wgmma_tile<128, 64, 8, 230, 625> gk__wgmma_128_64;
-typedef gk__wgmma_tile<64, 64, 12, 130, 346> gk__wgmma_64_64;
+typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
+typedef gk__wgmma_tile<128, 128, 6, 384, 720> gk__wgmma_128_128;
+typedef gk__wgmma_tile<64, 128, 8, 215, 600> gk__wgmma_64_128;
+typedef gk__wgmma_tile<128, 64, 8, 218, 625> gk__wgmma_128_64;
+typedef gk__wgmma_tile<64, 64, 12, 130, 450> gk__wgmma_64_64;
 /* The tile sets of wgmma with both operands in shared memory. Only a half-precision A is ever split here. */
 template <int Products> struct gk__wgmma_tile_sets {
   typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 1500>,
@@ -9464,13 +9466,13 @@ template <int Products> struct gk__wgmma_tile_sets {
       whole, split;
 };
 template <> struct gk__wgmma_tile_sets<1> {
-  typedef gk__wgmma_tile<128, 256, 4, 760, 832> tile_128_256;
-  typedef gk__wgmma_tile<64, 192, 5, 340, 880> tile_64_192;
-  typedef gk__wgmma_tiles<1, false, tile_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 578, 770>,
+  typedef gk__wgmma_tile<128, 256, 4, 711, 800> tile_128_256;
+  typedef gk__wgmma_tile<64, 192, 5, 340, 1100> tile_64_192;
+  typedef gk__wgmma_tiles<1, false, tile_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 526, 963>,
                           gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64, gk__wgmma_64_64, tile_64_192>
       whole;
   typedef gk__wgmma_tiles<1, true, tile_128_256, gk__wgmma_256_128, gk__wgmma_128_128,
-                          gk__wgmma_tile<128, 64, 5, 230, 625>, tile_64_192>
+                          gk__wgmma_tile<128, 64, 5, 218, 625>, tile_64_192>
       split;
 };
 /* k > 0. */
@@ -9494,9 +9496,9 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, c
   typedef gk__wgmma_tiles<1, false, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64,
                           gk__wgmma_64_64>
       k_major_tiles;
-  typedef gk__tf32_tile<256, 4, 734, 720> tile_256;
-  typedef gk__tf32_tile<128, 6, 384, 400> tile_128;
-  typedef gk__wgmma_tiles<1, false, tile_256, gk__tf32_tile<192, 4, 531, 768>, tile_128, gk__tf32_tile<64, 8, 296, 520>>
+  typedef gk__tf32_tile<256, 4, 551, 1000> tile_256;
+  typedef gk__tf32_tile<128, 6, 307, 750> tile_128;
+  typedef gk__wgmma_tiles<1, false, tile_256, gk__tf32_tile<192, 4, 418, 720>, tile_128, gk__tf32_tile<64, 8, 252, 500>>
       whole_tiles;
   typedef gk__wgmma_tiles<1, true, tile_256, tile_128> split_tiles;
   if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
