@@ -8947,18 +8947,17 @@ template <class Out> struct gk__wgmma_slab {
     const unsigned row_end = epilogue.m - row0 < 64 ? static_cast<unsigned>(epilogue.m - row0) : 64,
                    first_row = threadIdx.x % 128 / 32 * 16;
     const unsigned item_count = epilogue.n - col0 < row_items ? static_cast<unsigned>(epilogue.n - col0) : row_items;
+    Out *dest = epilogue.dest + (row0 + first_row) * epilogue.leading_dim + col0;
     GK__UNROLL_BY(4)
-    for (unsigned i = first_row; i < min(first_row + 16, row_end); i++) {
-      Out *const dest = epilogue.dest + (row0 + i) * epilogue.leading_dim + col0;
+    for (unsigned i = first_row; i < first_row + 16; i++, dest += epilogue.leading_dim) {
       const unsigned odd = bytes == 2 ? reinterpret_cast<uintptr_t>(dest) / 2 % 2 : 0;
       GK__UNROLL
-      for (unsigned word_idx = lane_id; word_idx < Slabs * 32; word_idx += 32) {
-        unsigned word = word_of(slabs, i, word_idx);
-        if (odd) {
-          if (word_idx == 0) store_half(dest, word);
-          word = __funnelshift_r(word, word_of(slabs, i, (word_idx + 1) % (Slabs * 32)), 16);
-        }
-        const unsigned item_idx = word_idx * (4 / bytes) + odd;
+      for (unsigned slab = 0; slab < Slabs; slab++) {
+        const unsigned word_idx = slab * 32 + lane_id, item_idx = word_idx * (4 / bytes) + odd;
+        const unsigned low = word_of(slabs, i, word_idx), high = word_of(slabs, i, (word_idx + 1) % (Slabs * 32));
+        const unsigned word = bytes == 2 ? __funnelshift_r(low, high, odd * 16) : low;
+        if (i >= row_end) break;
+        if (odd && word_idx == 0) store_half(dest, low);
         if (item_idx + 4 / bytes <= item_count)
           *reinterpret_cast<unsigned *>(dest + item_idx) = word;
         else if (bytes == 2 && item_idx < item_count)
