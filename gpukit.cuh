@@ -9232,8 +9232,7 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 #else
     const cudaError_t code = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
 #endif
-    if (code != cudaSuccess && earlier == cudaSuccess)
-      cudaGetLastError(); /* it must not look like an error of the caller */
+    if (code != cudaSuccess) gk__forget_error(earlier);
     if (code == cudaSuccess && result == cudaDriverEntryPointSuccess) encode = found;
   }
   return reinterpret_cast<gk__tensor_map_encode>(encode);
@@ -9242,9 +9241,13 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 /* Whether this device can run these kernels: it runs the program's code for sm_90a, which no other device can. An error
  * is not kept, so the next call tries again. */
 template <int First> bool gk__wgmma_available() { /* a template, so that files without products have no kernel of it */
+  const cudaError_t earlier = cudaPeekAtLastError();
   bool has_code = false;
-  return gk__has_body(GK__KERNEL(gk__code_kernel<First>), &has_code) == cudaSuccess && has_code &&
-         gk__tensor_map_encoder();
+  if (gk__has_body(GK__KERNEL(gk__code_kernel<First>), &has_code) != cudaSuccess) {
+    gk__forget_error(earlier);
+    return false;
+  }
+  return has_code && gk__tensor_map_encoder();
 }
 
 /* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
