@@ -8562,10 +8562,11 @@ cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k
  * A K-major A may have any alignment. TMA requires that rows are a multiple of 16 bytes apart, and reads an additional
  * sector of a row that does not begin at a multiple of 32 bytes. But every 2nd, 4th, 8th or 16th row is a multiple of
  * 32 bytes after the one before. So A is split into as many matrices of every 2nd, 4th ... row, and each of these has
- * tiles of C of its own. The load of a row begins at the sector that holds its first element; the elements in front of
- * that are its lead. The loads of B begin as many k before 0, where TMA fills zeros, and the consumers clear the lead
- * of A in shared memory. k is then divided at other points than for an aligned A, so the last bits of a result may
- * differ.
+ * tiles of C of its own. For TMA the matrices are columns of one matrix, whose rows are that many rows of A. The loads
+ * of a row begin at the sector that holds its first element, and end with a whole k block. The loads of B begin as many
+ * k before 0; there and beyond the end of k TMA fills zeros. In the same places A has elements of its other rows, which
+ * the consumers clear in shared memory, because they may be NaN. k is then divided at other points than for an aligned
+ * A, so the last bits of a result may differ.
  *
  * These instructions exist in code for sm_90a only. gk__wgmma_available() tells whether the binary has such code. */
 
@@ -8586,51 +8587,38 @@ struct __align__(128) gk__tensor_map {
 /* The kernel computes tiles of A B with rows of A and columns of B; with `swapped`, a and b are B^T and A^T, and the
  * tiles those of C^T. */
 struct gk__wgmma_params {
-  gk__tensor_map a, b, c;
+  gk__tensor_map a, longer_a, b, c;
   void *dest;
   size_t ldc, stride_c;
-  unsigned m, n, k_blocks;
+  unsigned m, n, k, k_blocks;    /* k_blocks: of one block of a cluster */
   unsigned rows, cols, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
   unsigned tiles_m, tiles_n, first_tile,
-      end_tile; /* tiles of one C; tiles of this launch, numbered through the batch */
-  unsigned cluster_size;
-  unsigned raster_rows; /* raster order: groups of this many rows of tiles, which share their operands in L2 */
+      end_tile;           /* tiles of one C; tiles of this launch, numbered through the batch */
+  unsigned cluster_shift; /* a cluster has 2^cluster_shift blocks */
+  unsigned raster_rows;   /* raster order: groups of this many rows of tiles, which share their operands in L2 */
   float alpha, beta;
   const unsigned *strict;
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
   bool swapped;
   bool tma_store; /* TMA stores C, which is alpha A B; else threads do */
-  /* An A that is not split: one matrix, without a lead. */
-  static const bool splits = false;
-  GK__D unsigned matrices() const { return 1; }
-  GK__D unsigned lead(unsigned) const { return 0; }
-  GK__D const gk__tensor_map *map_a(unsigned) const { return &a; }
+  /* A is split into 2^split_shift matrices, of which the first longer_count ones have one row more and the map
+   * longer_a. A row of a map has a row of each matrix, lda elements after each other. The first one begins at element
+   * `lead`. */
+  unsigned split_shift, longer_count, lead, lda;
+  GK__D unsigned row_begin(unsigned matrix_idx) const { return lead + matrix_idx * lda; }
+  GK__D unsigned cluster_rank() const { return blockIdx.x & ((1u << cluster_shift) - 1); }
 };
-/* For an A that is split: the number of matrices, the tensor maps of all but the first (which is `a`), and the lead of
- * each in elements. A separate struct, because larger kernel parameters slow down every launch. */
-struct gk__wgmma_split_params : gk__wgmma_params {
-  gk__tensor_map other_maps[15];
-  unsigned char split, leads[16];
-  static const bool splits = true;
-  GK__D unsigned matrices() const { return split; }
-  GK__D unsigned lead(unsigned matrix_idx) const { return leads[matrix_idx]; }
-  GK__D const gk__tensor_map *map_a(unsigned matrix_idx) const { return matrix_idx ? other_maps + matrix_idx - 1 : &a; }
-};
-template <bool Splits>
-using gk__wgmma_params_of = typename std::conditional<Splits, gk__wgmma_split_params, gk__wgmma_params>::type;
-/* The parameters of a kernel: those of its configuration, and the functor of the epilogue. */
-template <class Shape, class Func> struct gk__wgmma_args : Shape::params {
+/* The parameters of a kernel: those of all, and the functor of the epilogue. */
+template <class Func> struct gk__wgmma_args : gk__wgmma_params {
   Func func;
-  explicit gk__wgmma_args(const Func &f) : Shape::params(), func(f) {}
+  explicit gk__wgmma_args(const Func &f) : gk__wgmma_params(), func(f) {}
 };
 
 /* A kernel configuration: a tile of Rows x Cols. The blocks of a cluster split its k. TMA multicast within a cluster
  * was no faster: the tiles of a raster group hit in L2, and large products are limited by the power that the tensor
  * cores draw. InRegisters: b, which is MN-major, is the first operand of wgmma and goes through registers. So the
  * accumulators have the columns of the tile as their rows. */
-template <int Products, int Rows, int Cols, int Stages, bool Splits = false, bool InRegisters = false>
-struct gk__wgmma_shape {
-  typedef gk__wgmma_params_of<Splits> params;
+template <int Products, int Rows, int Cols, int Stages, bool InRegisters = false> struct gk__wgmma_shape {
   typedef std::integral_constant<bool, InRegisters> in_registers;
   static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
                    stages = Stages;
@@ -8703,29 +8691,39 @@ GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
 struct gk__wgmma_work_tile {
   unsigned batch, matrix_idx, row_idx, col_idx;
 };
-template <class Shape>
-GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const typename Shape::params &p, unsigned tile_idx) {
-  const unsigned product_tiles = p.tiles_m * p.tiles_n, matrices = p.matrices();
+/* The k blocks that this block computes, and which elements of all k blocks, begin ... end - 1, are of a row of A. */
+struct gk__wgmma_k_range {
+  unsigned first_block, block_count, begin, end;
+};
+template <class Shape> GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk__wgmma_params &p, unsigned tile_idx) {
+  const unsigned product_tiles = p.tiles_m * p.tiles_n;
   const gk__raster_tile tile(tile_idx % product_tiles, p.tiles_m, p.tiles_n, p.raster_rows);
-  return {tile_idx / product_tiles, tile.row_idx % matrices, tile.row_idx / matrices * Shape::row_count,
-          tile.col_idx * Shape::col_count};
+  return {tile_idx / product_tiles, tile.row_idx & ((1u << p.split_shift) - 1),
+          (tile.row_idx >> p.split_shift) * Shape::row_count, tile.col_idx * Shape::col_count};
+}
+template <class Element>
+GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk__wgmma_work_tile &work) {
+  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, begin = p.row_begin(work.matrix_idx) % (depth / 4),
+                 end = begin + p.k, block_count = (end + depth - 1) / depth,
+                 first_block = min(p.cluster_rank() * p.k_blocks, block_count);
+  return {first_block, min(p.k_blocks, block_count - first_block), begin, end};
 }
 
 /* Called by one thread: loads a or b of a work tile. Each operand has a thread, which issues half of what a k block
  * needs. Boxes beyond the end of an MN-major operand are not loaded: the elements in their place only reach
  * accumulators that are not stored. */
 template <class Shape, class Element, bool OfB>
-GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
-                          const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
-  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, lead = p.lead(work.matrix_idx);
+GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe, const gk__wgmma_work_tile &work) {
+  const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
+  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes;
   const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count, box_outer = depth; /* MN-major */
-  const gk__tensor_map *const map = OfB ? &p.b : p.map_a(work.matrix_idx);
+  const gk__tensor_map *const map = OfB ? &p.b : work.matrix_idx < p.longer_count ? &p.longer_a : &p.a;
   const bool k_major = OfB ? p.b_k_major : p.a_k_major;
   const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
                  outer = OfB ? work.col_idx : work.row_idx, left = min((OfB ? p.cols : p.rows) - outer, tile_outer),
                  rows = k_major ? (OfB ? tile_outer : p.box_rows) : (left + box_outer - 1) / box_outer * box_outer;
-  unsigned k = first_k_block * depth - (OfB ? lead : 0);
-  for (unsigned k_block = 0; k_block < k_blocks; k_block++, k += depth) {
+  unsigned k = range.first_block * depth + (OfB ? 0 : p.row_begin(work.matrix_idx)) - range.begin;
+  for (unsigned k_block = 0; k_block < range.block_count; k_block++, k += depth) {
     gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
     const unsigned full = pipe.full_barrier(), dest = pipe.stage_address() + (OfB ? Shape::parts * Shape::a_bytes : 0);
     gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * rows * 128);
@@ -8745,19 +8743,27 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Sh
 }
 /* The same for all work tiles of this block. */
 template <class Shape, class Element, bool OfB>
-GK__D void gk__wgmma_produce(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe, unsigned first_k_block,
-                             unsigned k_blocks) {
-  for (unsigned tile_idx = p.first_tile + blockIdx.x / p.cluster_size; tile_idx < p.end_tile;
-       tile_idx += gridDim.x / p.cluster_size)
-    gk__wgmma_load<Shape, Element, OfB>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx), first_k_block, k_blocks);
+GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
+  for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster_shift); tile_idx < p.end_tile;
+       tile_idx += gridDim.x >> p.cluster_shift)
+    gk__wgmma_load<Shape, Element, OfB>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx));
 }
 
-/* Called by all consumers: clears the lead of A, the first `bytes` bytes of each row, in the next stage. */
-template <class Shape> GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned bytes) {
+/* Called by all consumers: clears what is not of the rows of A in the next stage, which has k block k_block. */
+template <class Shape, class Element>
+GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const gk__wgmma_k_range &range,
+                                   unsigned k_block) {
+  const unsigned bytes = gk__wgmma_type<Element>::bytes, depth = 128 / bytes,
+                 first_idx = (range.first_block + k_block) * depth;
+  const unsigned begin = (range.begin - min(range.begin, first_idx)) * bytes,
+                 end = min(range.end - first_idx, depth) * bytes;
   gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
   for (unsigned i = threadIdx.x - 128; i < Shape::row_count; i += Shape::consumers * 128) {
-    const unsigned row_address = pipe.stage_address() + i * 128;
-    for (unsigned pos = 0; pos < bytes; pos += 2) gk__ptx_st_shared_b16(row_address + (pos ^ i % 8 * 16), 0);
+    const auto clear = [&](unsigned pos) {
+      gk__ptx_st_shared_b16(pipe.stage_address() + i * 128 + (pos ^ i % 8 * 16), 0);
+    };
+    for (unsigned pos = 0; pos < begin; pos += 2) clear(pos);
+    for (unsigned pos = end; pos < 128; pos += 2) clear(pos);
   }
   gk__ptx_fence_proxy_async();
   gk__ptx_bar_sync<1 + Shape::consumers, Shape::consumers * 128>(); /* 1 to `consumers`: those of single warpgroups */
@@ -8775,15 +8781,15 @@ template <int Products> GK__D unsigned gk__bf16_part(int i, bool of_b) {
   return of_b ? b[i + 6 - Products] : a[i + 6 - Products];
 }
 
-/* The main loop of a consumer warpgroup. A stage is released when the wgmma of the next one have been issued and its
- * own are complete. Emulated fp32: tensor cores truncate their sums, so each k block has accumulators of its own, which
- * are then added with rounding. */
+/* The main loop of a consumer warpgroup, for k blocks first_k_block ... end_k_block - 1 of this block. A stage is
+ * released when the wgmma of the next one have been issued and its own are complete. Emulated fp32: tensor cores
+ * truncate their sums, so each k block has accumulators of its own, which are then added with rounding. */
 template <class Shape, int Kind, int TransA, int TransB>
 GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe,
-                              unsigned group, unsigned k_blocks) {
+                              unsigned group, unsigned first_k_block, unsigned end_k_block) {
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   unsigned last = 0;
-  for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
+  for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const uint64_t a =
         gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * gk__swizzled_boxes::box_bytes));
@@ -8798,7 +8804,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
               acc[e], a + e * (gk__swizzled_boxes::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
       }
       gk__ptx_wgmma_commit_group();
-      if (k_block > 0) {
+      if (k_block > first_k_block) {
         gk__ptx_wgmma_wait_group<1>();
         gk__wgmma_release_stage(last);
       }
@@ -8824,7 +8830,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
   }
   if (Shape::products == 1) {
     gk__wgmma_wait(acc);
-    if (k_blocks > 0) gk__wgmma_release_stage(last);
+    if (end_k_block > first_k_block) gk__wgmma_release_stage(last);
   }
 }
 
@@ -8840,13 +8846,13 @@ GK__D unsigned gk__register_operand_row() {
 /* The same with b out of registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
 template <class Shape>
 GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
-                                        unsigned k_blocks) {
+                                        unsigned first_k_block, unsigned end_k_block) {
   const unsigned k = threadIdx.x % 4;
   const unsigned low_address = Shape::a_bytes + (group * 2 + threadIdx.x / 64 % 2) * (32 * 128) + k * 128 +
                                (gk__register_operand_word() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
   unsigned fragment[4][4], last = 0;
   GK__UNROLL_BY(1)
-  for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
+  for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const unsigned from = pipe.stage_address() + low_address,
                    high_address = pipe.stage_address() + (low_address ^ 64) + 512; /* k + 4 */
@@ -8860,33 +8866,51 @@ GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmm
       gk__ptx_wgmma_registers<Shape::row_count>::multiply(acc, fragment[i], columns + i * 2, i > 0 || k_block > 0);
       gk__ptx_wgmma_commit_group();
     }
-    if (k_block > 0) gk__wgmma_release_stage(last);
+    if (k_block > first_k_block) gk__wgmma_release_stage(last);
     last = pipe.empty_barrier();
     pipe.advance();
   }
   gk__wgmma_wait(acc);
-  if (k_blocks > 0) gk__wgmma_release_stage(last);
+  if (end_k_block > first_k_block) gk__wgmma_release_stage(last);
 }
 
 /* The main loop for the storage orders of the operands. */
 template <class Shape, class Element>
-GK__D void gk__wgmma_multiply_tile(std::false_type, const typename Shape::params &p,
-                                   float (&acc)[Shape::m64_count][Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe,
-                                   unsigned group, unsigned k_blocks) {
+GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &p,
+                                       float (&acc)[Shape::m64_count][Shape::acc_count],
+                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first, unsigned end) {
   const int kind = gk__wgmma_type<Element>::kind;
   if (kind == 2 || (p.a_k_major && p.b_k_major))
-    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, k_blocks);
+    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, first, end);
   else if (p.a_k_major)
-    gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, group, k_blocks);
+    gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, group, first, end);
   else if (p.b_k_major)
-    gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, k_blocks);
+    gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, first, end);
   else
-    gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, k_blocks);
+    gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, first, end);
 }
 template <class Shape, class Element>
-GK__D void gk__wgmma_multiply_tile(std::true_type, const typename Shape::params &, float (&acc)[1][Shape::acc_count],
-                                   gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned k_blocks) {
-  gk__wgmma_multiply_registers<Shape>(acc[0], pipe, group, k_blocks);
+GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &, float (&acc)[1][Shape::acc_count],
+                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first, unsigned end) {
+  gk__wgmma_multiply_registers<Shape>(acc[0], pipe, group, first, end);
+}
+/* The product of a work tile. If A is split, the first and the last k block have elements of other rows, so the last
+ * one has a run of the main loop of its own. */
+template <class Shape, class Element>
+GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape::m64_count][Shape::acc_count],
+                                   gk__wgmma_pipeline<Shape> &pipe, unsigned group, const gk__wgmma_k_range &range) {
+  const unsigned count = range.block_count;
+  if (Shape::products > 1 || count == 0) gk__clear(acc);
+  unsigned done = 0;
+  do {
+    unsigned end = count;
+    if (p.split_shift && count > 0) {
+      gk__wgmma_clear_outside<Shape, Element>(pipe, range, done);
+      if (done + 1 < count) end = count - 1;
+    }
+    gk__wgmma_multiply_in_order<Shape, Element>(typename Shape::in_registers(), p, acc, pipe, group, done, end);
+    done = end;
+  } while (done < count);
 }
 
 /* Where a thread's accumulators are in a tile of C. wgmma gives a thread a quad of each eight columns: pairs of
@@ -8974,33 +8998,30 @@ template <class Out> struct gk__wgmma_slab {
   }
 };
 
-/* A tile of C: the product in the batch; the matrix of a split A that its rows belong to, of every matrices()-th row of
- * C; the first row of those, and the first column. */
-struct gk__wgmma_tile_of_c {
-  unsigned batch, matrix_idx;
-  size_t row0, col0;
-};
-/* The tile of a consumer warpgroup, and the accumulators of this thread in it. */
+/* The tile of C that a consumer warpgroup computes: row_idx and col_idx are those of C, or of the rows of C that belong
+ * to the matrix. */
 template <class Shape>
-GK__D gk__wgmma_tile_of_c gk__wgmma_group_tile(const typename Shape::params &p, const gk__wgmma_work_tile &work,
-                                               unsigned group) {
-  if (!Shape::in_registers::value)
-    return {work.batch, work.matrix_idx, work.row_idx + group * (Shape::m64_count * 64), work.col_idx};
-  const size_t col0 = work.col_idx + group * 64;
-  return {work.batch, work.matrix_idx, p.swapped ? col0 : work.row_idx, p.swapped ? work.row_idx : col0};
+GK__D gk__wgmma_work_tile gk__wgmma_group_tile(const gk__wgmma_params &p, gk__wgmma_work_tile work, unsigned group) {
+  if (!Shape::in_registers::value) {
+    work.row_idx += group * (Shape::m64_count * 64);
+    return work;
+  }
+  const unsigned col_idx = work.col_idx + group * 64;
+  return {work.batch, work.matrix_idx, p.swapped ? col_idx : work.row_idx, p.swapped ? work.row_idx : col_idx};
 }
-template <class Shape> GK__D gk__quad_layout gk__wgmma_quad_layout(const typename Shape::params &p) {
+/* The accumulators of this thread in that tile. */
+template <class Shape> GK__D gk__quad_layout gk__wgmma_quad_layout(const gk__wgmma_params &p) {
   const unsigned lane_id = threadIdx.x % 32, pair_idx = lane_id % 4 * 2;
   if (!Shape::in_registers::value) return {threadIdx.x % 128 / 32 * 16 + lane_id / 4, pair_idx, 8, false};
   const unsigned row_idx = gk__register_operand_row();
   return {p.swapped ? row_idx : pair_idx, p.swapped ? pair_idx : row_idx, 1, !p.swapped};
 }
-template <class Out, class Shape, class Func>
-GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Shape, Func> &p,
-                                                        const gk__wgmma_tile_of_c &tile) {
-  const size_t matrices = p.matrices(), matrix_idx = tile.matrix_idx;
+template <class Out, class Func>
+GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Func> &p,
+                                                        const gk__wgmma_work_tile &tile) {
+  const size_t matrices = size_t(1) << p.split_shift, matrix_idx = tile.matrix_idx;
   return {static_cast<Out *>(p.dest) + tile.batch * p.stride_c + matrix_idx * p.ldc,
-          matrix_idx < p.m ? (p.m - matrix_idx - 1) / matrices + 1 : 0,
+          (p.m + matrices - 1 - matrix_idx) >> p.split_shift,
           p.n,
           p.ldc * matrices,
           matrix_idx,
@@ -9062,9 +9083,8 @@ template <class Shape> GK__D void gk__wgmma_sync_staging(unsigned group) {
  * as TMA requires, threads store the slabs. With a beta, both slabs together hold a tile of 64 x 64 floats, and threads
  * load and store C in whole rows, which takes 0.6 to 0.9 of the time of loading C by accumulators. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
-GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Blocks][Count],
-                           const gk__wgmma_tile_of_c &tile, const gk__quad_layout &layout, unsigned group,
-                           gk__wgmma_pipeline<Shape> &pipe) {
+GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][Count], const gk__wgmma_work_tile &tile,
+                           const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
   typedef gk__wgmma_slab<Out> slab_type;
   const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slabs = Count / slab_type::acc_count;
@@ -9076,7 +9096,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Bl
     for (unsigned e = 0; e < Blocks; e++) {
       GK__UNROLL
       for (unsigned i = 0; i < Count; i++) acc[e][i] *= p.alpha;
-      gk__wgmma_apply(epilogue, acc[e], layout, tile.row0 + e * 64, tile.col0);
+      gk__wgmma_apply(epilogue, acc[e], layout, tile.row_idx + e * 64, tile.col_idx);
     }
   }
   if (p.tma_store) {
@@ -9090,8 +9110,8 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Bl
       gk__ptx_fence_proxy_async();
       gk__ptx_bar_sync<128>(1 + group);
       if (threadIdx.x % 128 == 0) {
-        const unsigned row0 = static_cast<unsigned>(tile.row0) + i / slabs * 64 + distance * down,
-                       col0 = static_cast<unsigned>(tile.col0) + distance * (1 - down);
+        const unsigned row0 = tile.row_idx + i / slabs * 64 + distance * down,
+                       col0 = tile.col_idx + distance * (1 - down);
         for (unsigned box = 0; box <= down; box++)
           gk__ptx_cp_async_bulk_tensor_4d_store(&p.c, gk__shared_address(slab) + box * (slab_bytes / 2),
                                                 col0 + box * slab_type::box_items, row0, tile.batch, tile.matrix_idx);
@@ -9106,15 +9126,17 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Bl
       gk__wgmma_sync_staging<Shape>(group);
       slab_type::template fill<chunk_slabs>(staging, acc[0], layout);
       gk__wgmma_sync_staging<Shape>(group);
-      slab_type::template store<chunk_slabs>(staging, epilogue, tile.row0 + i / (Count / chunk) * 64 + distance * down,
-                                             tile.col0 + distance * (1 - down));
+      slab_type::template store<chunk_slabs>(staging, epilogue,
+                                             tile.row_idx + i / (Count / chunk) * 64 + distance * down,
+                                             tile.col_idx + distance * (1 - down));
       gk__shift_accumulators<chunk>(acc);
     }
   } else {
     GK__UNROLL_BY(1)
     for (unsigned i = 0; i < Blocks * Count / 32; i++) {
       const size_t distance = i % (Count / 32) * 64;
-      const size_t row0 = tile.row0 + i / (Count / 32) * 64 + distance * down, col0 = tile.col0 + distance * (1 - down);
+      const size_t row0 = tile.row_idx + i / (Count / 32) * 64 + distance * down,
+                   col0 = tile.col_idx + distance * (1 - down);
       gk__ptx_bar_sync<128>(1 + group);
       gk__store_quads<8>(acc[0], layout, staging);
       gk__ptx_bar_sync<128>(1 + group);
@@ -9129,12 +9151,12 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Shape, Func> &p, float (&acc)[Bl
  * block of rank i % cluster_size, over the operands there. Each block adds the partials of its quads in the order of k,
  * and stores them to C. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
-GK__D void gk__cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const float (&acc)[Blocks][Count],
-                              const gk__wgmma_tile_of_c &tile, const gk__quad_layout &layout,
-                              const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank, unsigned cluster_size) {
+GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[Blocks][Count],
+                              const gk__wgmma_work_tile &tile, const gk__quad_layout &layout,
+                              const gk__wgmma_pipeline<Shape> &pipe) {
+  const unsigned shift = p.cluster_shift, cluster_size = 1u << shift, cluster_rank = p.cluster_rank();
   const unsigned block_quads = Count / 4, quads = Blocks * block_quads, quad_bytes = Shape::consumers * 128 * 16,
-                 rank_bytes = quads / cluster_size * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16;
-  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
+                 rank_bytes = (quads >> shift) * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16,
                  dest = own_slot + cluster_rank * rank_bytes;
   gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
   GK__UNROLL
@@ -9148,7 +9170,7 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const float 
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, tile);
   GK__UNROLL_BY(1)
-  for (unsigned i = 0; i < quads / cluster_size; i++) {
+  for (unsigned i = 0; i < quads >> shift; i++) {
     const unsigned quad = cluster_rank + i * cluster_size;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
@@ -9156,18 +9178,17 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Shape, Func> &p, const float 
       gk__add_vector(sum, own_slot + source_rank * rank_bytes + i * quad_bytes);
     GK__UNROLL
     for (unsigned pair = 0; pair < 2; pair++)
-      epilogue.store(tile.row0 + quad / block_quads * 64 + layout.row_of(quad % block_quads, pair),
-                     tile.col0 + layout.col_of(quad % block_quads), layout.pair_of(sum, pair).value);
+      epilogue.store(tile.row_idx + quad / block_quads * 64 + layout.row_of(quad % block_quads, pair),
+                     tile.col_idx + layout.col_of(quad % block_quads), layout.pair_of(sum, pair).value);
   }
 }
 #endif /* GK__WGMMA_CODE */
 
 template <class Shape, class Element, class Out, class Func>
 __global__ void __launch_bounds__(Shape::thread_count, 1)
-    gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Shape, Func> p) {
+    gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Func> p) {
 #ifdef GK__WGMMA_CODE
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  const unsigned cluster_size = p.cluster_size, cluster_rank = blockIdx.x % cluster_size;
   gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()));
   if (threadIdx.x == 0) {
     pipe.init_barriers();
@@ -9179,31 +9200,24 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (Shape::products > 1 && p.strict && *p.strict) return;
-
-  const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size,
-                 first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks);
-  const unsigned k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
   if (warpgroup == 0) {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_dec<40>();
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
-    if (warp_id == 0 && gk__ptx_elect_sync())
-      gk__wgmma_produce<Shape, Element, false>(p, pipe, first_k_block, k_blocks);
-    if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe, first_k_block, k_blocks);
-    if (cluster_size > 1) gk__cluster_barrier_relaxed(); /* that of the reduction */
+    if (warp_id == 0 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, false>(p, pipe);
+    if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe);
+    if (p.cluster_shift > 0) gk__cluster_barrier_relaxed(); /* that of the reduction */
   } else {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<232>();
-    for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
-         tile_idx += gridDim.x / cluster_size) {
+    for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster_shift); tile_idx < p.end_tile;
+         tile_idx += gridDim.x >> p.cluster_shift) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
-      const unsigned lead_bytes = p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes;
+      const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
       float acc[Shape::m64_count][Shape::acc_count];
-      if (Shape::products > 1 || k_blocks == 0) gk__clear(acc);
-      if (first_k_block == 0 && lead_bytes) gk__wgmma_clear_lead(pipe, lead_bytes);
-      gk__wgmma_multiply_tile<Shape, Element>(typename Shape::in_registers(), p, acc, pipe, warpgroup - 1, k_blocks);
-      const gk__wgmma_tile_of_c tile = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
+      gk__wgmma_multiply_tile<Shape, Element>(p, acc, pipe, warpgroup - 1, range);
+      const gk__wgmma_work_tile tile = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
       const gk__quad_layout layout = gk__wgmma_quad_layout<Shape>(p);
-      if (cluster_size > 1)
-        gk__cluster_reduce<Shape, Out>(p, acc, tile, layout, pipe, cluster_rank, cluster_size);
+      if (p.cluster_shift > 0)
+        gk__cluster_reduce<Shape, Out>(p, acc, tile, layout, pipe);
       else
         gk__wgmma_store<Shape, Out>(p, acc, tile, layout, warpgroup - 1, pipe);
     }
@@ -9273,30 +9287,29 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, si
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
                              static_cast<size_t>(parts), v.stride_part, v.k_major ? box_rows : 128 / type::bytes);
 }
-/* Encodes the tensor maps of A, which may be split. The lead of a row consists of elements of the row before. */
+/* Encodes the tensor maps of A, which may be split. If its rows are not a multiple of the matrices, the first matrices
+ * have one row more than the others. A map must not extend beyond A, so each of the two kinds has its own. If the
+ * others have no rows at all, they take the map of the first ones, which has zeros in their place. */
 template <class Element>
-bool gk__map_a(gk__wgmma_params *p, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
-               int parts, int box_rows) {
-  return gk__map_operand(&p->a, v, row_count, k, batch, parts, box_rows);
-}
-template <class Element>
-bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
-               int parts, int box_rows) {
-  bool fits = true;
-  p->split = static_cast<unsigned char>(v.split);
-  for (size_t i = 0; i < v.split && fits; i++) {
-    const size_t first_idx = i < row_count ? i : 0; /* else the results of this matrix are out of bounds */
-    gk__operand_view<Element> one = v;
-    one.data += first_idx * v.leading_dim;
-    const size_t lead = reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<Element>::bytes;
-    one.data -= lead;
-    one.leading_dim *= v.split;
-    p->leads[i] = static_cast<unsigned char>(lead);
-    fits = gk__map_operand(i ? p->other_maps + i - 1 : &p->a, one,
-                           gk_ceil_div(row_count - first_idx, static_cast<size_t>(v.split)), k + lead, batch, parts,
-                           box_rows);
+bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch, int parts,
+               int box_rows) {
+  const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
+  size_t lead = 0;
+  if (split > 1) {
+    lead = reinterpret_cast<uintptr_t>(v.data) % 32 / gk__wgmma_type<Element>::bytes;
+    p->lda = static_cast<unsigned>(v.leading_dim);
   }
-  return fits;
+  while (size_t(1) << p->split_shift < split) p->split_shift++;
+  p->longer_count = static_cast<unsigned>(longer);
+  p->lead = static_cast<unsigned>(lead);
+  v.data -= lead;
+  v.leading_dim *= split;
+  const auto map = [&](gk__tensor_map *to, size_t rows, size_t matrices) {
+    return gk__map_operand(to, v, rows, lead + (matrices - 1) * p->lda + k, batch, parts, box_rows);
+  };
+  if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
+  p->a = p->longer_a;
+  return !least_rows || map(&p->a, least_rows, split);
 }
 
 /* Launches the kernel. Without clusters the blocks are persistent. With clusters of `cluster_size` blocks, which split
@@ -9309,11 +9322,11 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
-  gk__wgmma_args<Shape, Func> p(x.func);
+  gk__wgmma_args<Func> p(x.func);
   p.swapped = Shape::in_registers::value && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t rows = p.swapped ? x.n : x.m, cols = p.swapped ? x.m : x.n;
-  const size_t split = Shape::params::splits ? a.split : 1, part_rows = gk_ceil_div(rows, split);
+  const size_t split = a.split, part_rows = gk_ceil_div(rows, split);
   const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(Shape::row_count)),
                tiles_n = gk_ceil_div(cols, static_cast<size_t>(Shape::col_count));
   const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = Shape::row_count;
@@ -9340,10 +9353,12 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m);
   p.n = static_cast<unsigned>(x.n);
+  p.k = static_cast<unsigned>(x.k);
   p.rows = static_cast<unsigned>(rows);
   p.cols = static_cast<unsigned>(cols);
   p.box_rows = static_cast<unsigned>(box_rows);
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (Shape::params::splits ? depth / 4 - 1 : 0), depth));
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth * cluster_size));
+  while (1u << p.cluster_shift < cluster_size) p.cluster_shift++;
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
@@ -9360,7 +9375,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   const size_t most = x.limited(static_cast<size_t>(sms));
   const unsigned at_once = most > cluster_size ? static_cast<unsigned>(most) / cluster_size : 1;
   const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
-  kernel.cluster_blocks = p.cluster_size = cluster_size;
+  kernel.cluster_blocks = cluster_size;
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, now = left < at_once ? left : at_once;
     p.end_tile = cluster_size > 1 ? p.first_tile + now : tiles;
@@ -9377,8 +9392,8 @@ struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, overhead;
 };
-/* What a cluster that splits the k of a tile takes longer: the barrier, and for each 1024 accumulators of the tile to send
- * them to the other blocks and to reduce those that this block owns. */
+/* What a cluster that splits the k of a tile takes longer: the barrier, and for each 1024 accumulators of the tile to
+ * send them to the other blocks and to reduce those that this block owns. */
 inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned cluster_size) {
   if (cluster_size == 1) return 0;
   return 1000 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (60 + 45 / cluster_size);
@@ -9430,18 +9445,19 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
     }
   return best;
 }
-/* A set of tiles: run() chooses one for matrices of row_count x col_count, and launches its kernel. For an A that is
- * split, these are the split matrices. */
-template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
+/* A set of tiles: run() chooses one for a and b of row_count and col_count rows, and launches its kernel. */
+template <int Products, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t row_count, size_t col_count,
                          gk__wgmma_sector_penalty penalty, int sms, cudaStream_t stream) {
     cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, int,
-                                    cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out, Func>...};
+                                    cudaStream_t) = {Tiles::template launch<Products, Element, Out, Func>...};
     const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
     const size_t k_blocks = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
-    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count,
-                                                     k_blocks, Splits ? p.batch * p.a.split : p.batch, penalty, sms);
+    const size_t matrices = p.a.split; /* each has tiles of its own */
+    const gk__wgmma_choice choice =
+        gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(row_count, matrices), col_count,
+                         k_blocks, p.batch * matrices, penalty, sms);
     return launches[choice.tile_idx](p, choice.cluster_size, sms, stream);
   }
 };
@@ -9449,11 +9465,11 @@ template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
 template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, bool InRegisters = false>
 struct gk__wgmma_tile {
   static gk__wgmma_tile_cost cost(unsigned products) { return {Rows, Cols, KBlockTime * products, Overhead}; }
-  template <int Products, bool Splits> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, Splits, InRegisters>;
-  template <int Products, bool Splits, class Element, class Out, class Func>
+  template <int Products> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, InRegisters>;
+  template <int Products, class Element, class Out, class Func>
   static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
                             cudaStream_t stream) {
-    return gk__wgmma_launch<shape<Products, Splits>>(p, cluster_size, sms, stream);
+    return gk__wgmma_launch<shape<Products>>(p, cluster_size, sms, stream);
   }
 };
 typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
@@ -9461,52 +9477,40 @@ typedef gk__wgmma_tile<128, 128, 6, 384, 720> gk__wgmma_128_128;
 typedef gk__wgmma_tile<64, 128, 8, 215, 600> gk__wgmma_64_128;
 typedef gk__wgmma_tile<128, 64, 8, 218, 625> gk__wgmma_128_64;
 typedef gk__wgmma_tile<64, 64, 12, 130, 450> gk__wgmma_64_64;
-/* The tile sets of wgmma with both operands in shared memory. Only a half-precision A is ever split here. */
-template <int Products> struct gk__wgmma_tile_sets {
-  typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 1500>,
-                          gk__wgmma_tile<128, 64, 2, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 600>>
-      whole, split;
+/* The tiles of half-precision types and of emulated fp32, with both operands in shared memory. */
+template <int Products> struct gk__wgmma_tile_set {
+  typedef gk__wgmma_tiles<Products, gk__wgmma_tile<128, 128, 2, 345, 1500>, gk__wgmma_tile<128, 64, 2, 182, 1000>,
+                          gk__wgmma_tile<64, 64, 4, 110, 600>>
+      type;
 };
-template <> struct gk__wgmma_tile_sets<1> {
-  typedef gk__wgmma_tile<128, 256, 4, 711, 800> tile_128_256;
-  typedef gk__wgmma_tile<64, 192, 5, 340, 1100> tile_64_192;
-  typedef gk__wgmma_tiles<1, false, tile_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 526, 963>,
-                          gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64, gk__wgmma_64_64, tile_64_192>
-      whole;
-  typedef gk__wgmma_tiles<1, true, tile_128_256, gk__wgmma_256_128, gk__wgmma_128_128,
-                          gk__wgmma_tile<128, 64, 5, 218, 625>, tile_64_192>
-      split;
+template <> struct gk__wgmma_tile_set<1> {
+  typedef gk__wgmma_tiles<1, gk__wgmma_tile<128, 256, 4, 711, 800>, gk__wgmma_256_128,
+                          gk__wgmma_tile<128, 192, 4, 526, 963>, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64,
+                          gk__wgmma_64_64, gk__wgmma_tile<64, 192, 5, 340, 1100>>
+      type;
 };
 /* k > 0. */
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
-  typedef gk__wgmma_tile_sets<Products> tiles;
-  const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty_of(p);
-  if (p.a.split > 1) return tiles::split::run(p, gk_ceil_div(p.m, size_t(p.a.split)), p.n, penalty, sms, stream);
-  return tiles::whole::run(p, p.m, p.n, penalty, sms, stream);
+  return gk__wgmma_tile_set<Products>::type::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
 }
 
 /* A tile of tf32 with b in registers, whose 128 columns two warpgroups multiply. */
 template <int Rows, int Stages, unsigned KBlockTime, unsigned Overhead>
 using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, Overhead, true>;
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
- * tiles: 128 x 256, 128 x 192 and 64 x 192 are left out, and 128 x 192 of an A that is split. By the costs of the tiles
- * these gain 0.2 % over random shapes, 3 % over large ones with K-major operands, and 14 % of single ones. A file with
- * products of tf32 compiles in 0.87 of the time without them. */
+ * tiles: 128 x 256, 128 x 192 and 64 x 192 are left out. By the costs of the tiles these gain 0.2 % over random shapes,
+ * 3 % over large ones with K-major operands, and 14 % of single ones. A file with products of tf32 compiles in 0.87 of
+ * the time without them. */
 template <int Products, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64,
-                          gk__wgmma_64_64>
+  typedef gk__wgmma_tiles<1, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64, gk__wgmma_64_64>
       k_major_tiles;
-  typedef gk__tf32_tile<256, 4, 551, 1000> tile_256;
-  typedef gk__tf32_tile<128, 6, 307, 750> tile_128;
-  typedef gk__wgmma_tiles<1, false, tile_256, gk__tf32_tile<192, 4, 418, 720>, tile_128, gk__tf32_tile<64, 8, 252, 500>>
-      whole_tiles;
-  typedef gk__wgmma_tiles<1, true, tile_256, tile_128> split_tiles;
+  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 551, 1000>, gk__tf32_tile<192, 4, 418, 720>,
+                          gk__tf32_tile<128, 6, 307, 750>, gk__tf32_tile<64, 8, 252, 500>>
+      tiles;
   if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
-  const gk__wgmma_sector_penalty none = gk__wgmma_sector_penalty();
-  if (p.a.split > 1) return split_tiles::run(p, gk_ceil_div(p.m, size_t(p.a.split)), p.n, none, sms, stream);
-  return whole_tiles::run(p, p.a.k_major ? p.m : p.n, p.a.k_major ? p.n : p.m, none, sms, stream);
+  return tiles::run(p, p.a.k_major ? p.m : p.n, p.a.k_major ? p.n : p.m, gk__wgmma_sector_penalty(), sms, stream);
 }
 
 #else
@@ -10364,7 +10368,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
  * ones are partly empty; this costs less than a copy as long as they are few. */
 inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
   const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, row_count = 128;
-  if (!p.a.k_major || p.a.leading_dim >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
+  if (!p.a.k_major || p.a.leading_dim >= size_t(1) << 27 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;

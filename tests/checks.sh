@@ -150,7 +150,7 @@ case_by() {
     ;;
   symbols) check "$2" "symbols_$name.$1" "$files" one "tests/compile/inspect.sh $rest $files" ;;
   whole)
-    case $name in sm_90a+17) wgmma="tests/compile/inspect.sh overlapping $files" ;; *) wgmma= ;; esac
+    case $name in sm_90a+cubin+17) wgmma="tests/compile/inspect.sh overlapping $files" ;; *) wgmma= ;; esac
     [ "$1" = nvcc ] && suffix= || suffix=.$1
     check "$2" "all@$name$suffix" "$files" one "$wgmma"
     ;;

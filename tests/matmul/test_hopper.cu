@@ -6,8 +6,10 @@
 
 #ifdef HOOK_WGMMA
 
-/* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. */
-template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad) {
+/* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. If A is split,
+ * the elements of the next row are NaN. */
+template <class S>
+static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad, unsigned split = 1) {
   const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
   hook_tensor_args<float, float> p = hook_tensor_args<float, float>();
   /* One operand is K-major, and its rows may be unaligned if it is A. */
@@ -25,8 +27,8 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
   for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
   device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
   p.a.data = on_a.ptr, p.a.leading_dim = lda, p.a.stride_batch = stride_a;
-  if (!trans) p.a.split = S::params::splits ? 8 : 1;
-  p.b.data = on_b.ptr, p.b.leading_dim = ldb, p.b.stride_batch = stride_b;
+  p.a.split = split;
+  p.b.data = on_b.ptr, p.b.leading_dim = ldb, p.b.stride_batch = stride_b, p.b.split = 1;
   p.c = c.ptr, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch, p.alpha = 2;
   std::vector<float> product(before), with_c(before);
   for (size_t q = 0; q < batch; q++)
@@ -45,32 +47,29 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
         EXPECT_OK((hook_wgmma_launch<S, float, float>(p, ranks, 132, 0)));
-        EXPECT_SAME(c.get(), beta ? with_c : product, "%d rows, trans %d, %zu x %zu x %zu, pad %zu, %u ranks, beta %d",
-                    S::row_count, trans, m, n, k, pad, ranks, beta);
+        EXPECT_SAME(c.get(), beta ? with_c : product,
+                    "%d rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, %u ranks, beta %d", S::row_count, trans, m,
+                    n, k, pad, split, ranks, beta);
       }
 }
 
 template <class S> static void check_tf32_tiles() {
-  if (!S::params::splits)
-    for (int trans = 0; trans < 2; trans++) {
-      check_tf32_tile<S>(trans, 4, 4, 4, 0);
-      check_tf32_tile<S>(trans, 132, 260, 100, 0);
-      check_tf32_tile<S>(trans, 384, 256, 320, 0);
-      check_tf32_tile<S>(trans, 256, 384, 160, 4);
-      check_tf32_tile<S>(trans, 67, 301, 96, 4);
-      check_tf32_tile<S>(trans, 5, 7, 4, 4);
-    }
-  else {
-    check_tf32_tile<S>(0, 384, 256, 320, 0);
-    check_tf32_tile<S>(0, 256, 384, 160, 1);
-    check_tf32_tile<S>(0, 67, 301, 99, 3);
-    check_tf32_tile<S>(0, 5, 7, 6, 1);
-    check_tf32_tile<S>(0, 8 * S::row_count + 60, 12, 40, 5);
+  for (int trans = 0; trans < 2; trans++) {
+    check_tf32_tile<S>(trans, 4, 4, 4, 0);
+    check_tf32_tile<S>(trans, 132, 260, 100, 0);
+    check_tf32_tile<S>(trans, 384, 256, 320, 0);
+    check_tf32_tile<S>(trans, 256, 384, 160, 4);
+    check_tf32_tile<S>(trans, 67, 301, 96, 4);
+    check_tf32_tile<S>(trans, 5, 7, 4, 4);
   }
+  check_tf32_tile<S>(0, 384, 256, 320, 0, 8);
+  check_tf32_tile<S>(0, 256, 384, 160, 1, 8);
+  check_tf32_tile<S>(0, 67, 301, 99, 3, 8);
+  check_tf32_tile<S>(0, 5, 7, 6, 1, 8);
+  check_tf32_tile<S>(0, 8 * S::row_count + 60, 12, 40, 5, 8);
 }
 
-template <int Rows, int Stages, bool Splits = false>
-using tf32_shape = hook_wgmma_shape<1, Rows, 128, Stages, Splits, true>;
+template <int Rows, int Stages> using tf32_shape = hook_wgmma_shape<1, Rows, 128, Stages, true>;
 
 TEST(tiles_of_tf32) {
   if (!hook_wgmma_available<0>()) SKIP("no GPU, or no code, of sm_90a");
@@ -78,17 +77,16 @@ TEST(tiles_of_tf32) {
   check_tf32_tiles<tf32_shape<192, 4>>();
   check_tf32_tiles<tf32_shape<128, 6>>();
   check_tf32_tiles<tf32_shape<64, 8>>();
-  check_tf32_tiles<tf32_shape<256, 4, true>>();
-  check_tf32_tiles<tf32_shape<128, 6, true>>();
 }
 
 /* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored by
  * TMA, by threads if its rows are odd, and by threads that load it first if there is a beta. The last tiles are partial,
  * and blocks compute several tiles. A split A is two strided matrices of aligned rows if B is K-major, too, and otherwise
  * sixteen. */
-template <class S, class E, class O> static void check_tile(unsigned ranks, int trans, bool odd, bool has_beta) {
+template <class S, class E, class O>
+static void check_tile(unsigned ranks, int trans, bool odd, bool has_beta, bool splits) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
-  const size_t split = !S::params::splits ? 1 : along_b ? 2 : 16;
+  const size_t split = !splits ? 1 : along_b ? 2 : 16;
   const size_t m = S::row_count * (split == 2 ? 2 : 1) + 26, n = S::col_count + 40 + odd, k = 201, batch = 2;
   const size_t ldc = n + odd * 2, shift = odd * 3, shift_a = split > 2 ? 3 : 0;
   const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
@@ -126,34 +124,33 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
   hook_tensor_args<E, O> p = hook_tensor_args<E, O>();
   p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.k_major = along_a,
   p.a.split = static_cast<unsigned>(split);
-  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb;
+  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f, p.max_blocks = 3;
   EXPECT_OK((hook_wgmma_launch<S, E, O>(p, ranks, 132, 0)));
-  EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d, beta %d", S::row_count, S::col_count, ranks,
-              trans, odd, has_beta);
+  EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d, beta %d, split %zu", S::row_count, S::col_count,
+              ranks, trans, odd, has_beta, split);
 }
 template <class S, class E, class O> static void check_tile(unsigned ranks) {
   for (int trans = 0; trans < 4; trans++)
-    for (int c = 0; c < 4; c++)
-      if (!S::params::splits || trans % 2 == 0) check_tile<S, E, O>(ranks, trans, c % 2, c / 2);
+    for (int c = 0; c < 4; c++) {
+      check_tile<S, E, O>(ranks, trans, c % 2, c / 2, false);
+      if (trans % 2 == 0) check_tile<S, E, O>(ranks, trans, c % 2, c / 2, true);
+    }
 }
 
-template <class E, class O, int Products, bool Splits, class... Tiles>
-static void check_tiles(const hook_wgmma_tiles<Products, Splits, Tiles...> &) {
-  const int checked[] = {(check_tile<typename Tiles::template shape<Products, Splits>, E, O>(1),
-                          check_tile<typename Tiles::template shape<Products, Splits>, E, O>(4), 0)...};
+template <class E, class O, int Products, class... Tiles>
+static void check_tiles(const hook_wgmma_tiles<Products, Tiles...> &) {
+  const int checked[] = {(check_tile<typename Tiles::template shape<Products>, E, O>(1),
+                          check_tile<typename Tiles::template shape<Products>, E, O>(4), 0)...};
   (void)checked;
-}
-template <class E, class O> static void check_tiles() {
-  check_tiles<E, O>(hook_wgmma_tile_sets<1>::whole());
-  check_tiles<E, O>(hook_wgmma_tile_sets<1>::split());
 }
 
 TEST(the_tiles_of_hopper) {
   if (!hook_wgmma_available<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
-  check_tiles<__half, __half>();
-  check_tiles<__nv_bfloat16, float>();
+  const hook_wgmma_tile_set<1>::type tiles = {};
+  check_tiles<__half, __half>(tiles);
+  check_tiles<__nv_bfloat16, float>(tiles);
 }
 
 #endif

@@ -118,7 +118,7 @@
 #define hook_wgmma_available gk__wgmma_available
 #define hook_wgmma_launch gk__wgmma_launch
 #define hook_wgmma_shape gk__wgmma_shape
-#define hook_wgmma_tile_sets gk__wgmma_tile_sets
+#define hook_wgmma_tile_set gk__wgmma_tile_set
 #define hook_wgmma_tiles gk__wgmma_tiles
 #ifdef GK__WGMMA
 #define HOOK_WGMMA /* this build may have code for sm_90a */
