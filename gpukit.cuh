@@ -9294,18 +9294,16 @@ template <class Element>
 bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch, int parts,
                int box_rows) {
   const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
-  size_t lead = 0;
-  if (split > 1) {
-    lead = reinterpret_cast<uintptr_t>(v.data) % 32 / gk__wgmma_type<Element>::bytes;
-    p->lda = static_cast<unsigned>(v.leading_dim);
-  }
+  const uintptr_t address = reinterpret_cast<uintptr_t>(v.data), lead_bytes = split > 1 ? address % 32 : 0;
+  const size_t lead = lead_bytes / gk__wgmma_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
   while (size_t(1) << p->split_shift < split) p->split_shift++;
   p->longer_count = static_cast<unsigned>(longer);
   p->lead = static_cast<unsigned>(lead);
-  v.data -= lead;
+  p->lda = static_cast<unsigned>(lda);
+  v.data = reinterpret_cast<const Element *>(address - lead_bytes); /* the type may be incomplete in this file */
   v.leading_dim *= split;
   const auto map = [&](gk__tensor_map *to, size_t rows, size_t matrices) {
-    return gk__map_operand(to, v, rows, lead + (matrices - 1) * p->lda + k, batch, parts, box_rows);
+    return gk__map_operand(to, v, rows, lead + (matrices - 1) * lda + k, batch, parts, box_rows);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
   p->a = p->longer_a;
