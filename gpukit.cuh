@@ -597,7 +597,7 @@ typedef enum gk_plan {
   GK__PLAN_HOPPER_64_128,
   GK__PLAN_HOPPER_128_64,
   GK__PLAN_HOPPER_128,
-  GK_PLAN_MMA,   /* tensor cores by mma.sync: every GPU that has tensor cores */
+  GK_PLAN_MMA,   /* tensor cores by mma.sync: every GPU that has them, but not in code for sm_90a */
   GK_PLAN_WGMMA, /* tensor cores by wgmma: sm_90a */
   GK_PLAN_SIMT,  /* strict kernels, for half types in place of tensor cores */
   GK__PLAN_INT = 0x7fffffff
@@ -1952,10 +1952,11 @@ template <class Value> struct gk__per_device {
     return cudaSuccess;
   }
 };
-/* What is known of a kernel on each device, 1 being yes and -1 no: whether it may start while earlier work runs, and
- * whether the code for this device is more than an empty body (section 19). */
+/* What is known of a kernel on each device: whether it may start while earlier work runs (1 or -1), and for which
+ * architecture its code for this device was compiled (80: compute_80; -1: the body is empty, see section 19). */
 struct gk__kernel_cache {
-  gk__per_device<signed char> overlaps, has_body;
+  gk__per_device<signed char> overlaps;
+  gk__per_device<int> code;
 };
 /* *attribute_count becomes 1 if the kernel may be launched while earlier work runs, and otherwise 0. */
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attribute_count);
@@ -5566,7 +5567,9 @@ template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
 
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
 template <class Out, class Acc, class Func> struct gk__matmul_output {
+  typedef Out out_type;
   typedef Acc acc_type;
+  typedef Func func_type;
   Out *c = NULL;
   size_t m = 0, n = 0, ldc = 0, stride_c = 0, batch = 0;
   Acc alpha = 0, beta = 0;
@@ -6772,30 +6775,25 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #define GK__HOPPER_CODE 1
 #endif
 
-#ifdef GK__WGMMA
-/* In code for other architectures a Hopper kernel has an empty body, which its static shared memory tells the host. A
- * program may have code for sm_90 and for sm_90a, and the linker may keep the empty one of two kernels. */
+/* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
+ * code, and in code for sm_90a those by mma.sync. Its static shared memory tells the host. A program may have code for
+ * sm_90 and for sm_90a, and the linker may keep either of two kernels. */
 #define GK__EMPTY_BYTES 4096
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
   nothing[threadIdx.x] = 0
-template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> &kernel, bool *yes) {
-  signed char answer = 0;
-  const cudaError_t code = kernel.cache->has_body.get(&answer, [&kernel](int, signed char *found) -> cudaError_t {
+template <class... Params> cudaError_t gk__find_code(const gk__kernel<Params...> &kernel, int *code) {
+  const auto find = [&kernel](int, int *found) -> cudaError_t {
     cudaFuncAttributes attributes;
     GK_TRY(cudaFuncGetAttributes(&attributes, kernel.address()));
-    *found = attributes.sharedSizeBytes < GK__EMPTY_BYTES ? 1 : -1;
+    *found = attributes.sharedSizeBytes < GK__EMPTY_BYTES ? attributes.ptxVersion : -1;
     return cudaSuccess;
-  });
-  *yes = answer > 0;
-  return code;
+  };
+  return gk__failed(kernel.cache->code.get(code, find), "gk_matmul");
 }
-#endif
-
-/* Never launched. Its attributes tell which architecture the program's code for a device was compiled for, and on
- * Hopper whether that is sm_90a. */
-template <int> __global__ void gk__code_kernel() {
-#if defined(GK__WGMMA) && !defined(GK__WGMMA_CODE)
+/* Never launched: it stands for the kernels by mma.sync, for calls that only plan a product. */
+template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
+#ifdef GK__WGMMA_CODE
   GK__EMPTY_KERNEL;
 #endif
 }
@@ -8289,6 +8287,7 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
 /* One tile and one partition of k. The grid has tiles along x and partitions along y. */
 template <int Products, class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Out, Func> p) {
+#ifndef GK__WGMMA_CODE
   typedef gk__mma_loop<Products, Element, Config> loop;
   typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
   const int element_bytes = gk__tensor_type<Element>::bytes;
@@ -8325,6 +8324,10 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
   gk__store_work_tile<shared_tile>(c_tile, p.c, work, row0, col0);
+#else
+  GK__EMPTY_KERNEL;
+  (void)p;
+#endif
 }
 
 template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_view<Element> &v) {
@@ -8388,12 +8391,11 @@ struct gk__mma_cost {
   double split;      /* what the second launch takes if k is split, beside the reduction */
   unsigned blocks;   /* resident blocks per SM, if its shared memory suffices */
 };
-/* What plans depend on: the multiprocessors of the current device, and the shared memory of a block in bytes. Plans of
- * tensor cores: the architecture that the program's code for it was compiled for (80: compute_80), and whether it runs
- * the kernels of wgmma. */
+/* What plans depend on: the multiprocessors of the current device, the shared memory of a block in bytes, and the plan
+ * of tensor cores for which the program has code: GK_PLAN_MMA, GK_PLAN_WGMMA, or GK_PLAN_AUTO if it has none. */
 struct gk__matmul_gpu {
-  int sms, smem_limit, code;
-  bool wgmma;
+  int sms, smem_limit;
+  gk_plan tensor_plan;
 };
 inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
   const char *const call = "gk_matmul";
@@ -8523,16 +8525,6 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
   if (plan->product_bytes) partials->measure(plan->product_bytes, batch);
   return cudaSuccess;
 }
-/* The fallback of Hopper's kernels, if the binary has no code of theirs for this type. Without split-K, because the
- * scratch was not measured for it. */
-template <int Products, class Element, class Out, class Func>
-cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out, Func> &p, cudaStream_t stream) {
-  gk__partials none = gk__partials_of(NULL, stream);
-  gk__mma_plan plan;
-  GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &plan, &none)));
-  plan.partitions = 1;
-  return gk__mma_run<Products>(p, plan, &none);
-}
 /* Adds the size of the partials of a product of Items, which the caller plans by these kernels, to *partials. */
 template <class Item>
 cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k, size_t batch,
@@ -8568,7 +8560,7 @@ cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k
  * the consumers clear in shared memory, because they may be NaN. k is then divided at other points than for an aligned
  * A, so the last bits of a result may differ.
  *
- * These instructions exist in code for sm_90a only. gk__wgmma_available() tells whether the binary has such code. */
+ * These instructions exist in code for sm_90a only. */
 
 #ifdef GK__WGMMA
 
@@ -9252,18 +9244,6 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
   return reinterpret_cast<gk__tensor_map_encode>(encode);
 }
 
-/* Whether this device can run these kernels: it runs the program's code for sm_90a, which no other device can. An error
- * is not kept, so the next call tries again. */
-template <int First> bool gk__wgmma_available() { /* a template, so that files without products have no kernel of it */
-  const cudaError_t earlier = cudaPeekAtLastError();
-  bool has_code = false;
-  if (gk__has_body(GK__KERNEL(gk__code_kernel<First>), &has_code) != cudaSuccess) {
-    gk__forget_error(earlier);
-    return false;
-  }
-  return has_code && gk__tensor_map_encoder();
-}
-
 /* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
  * promotion is 128 bytes, because what follows belongs to other blocks. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
@@ -9317,9 +9297,6 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
                              cudaStream_t stream) {
   typedef gk__wgmma_type<Out> out_type;
   auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
-  bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
-  if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
   gk__wgmma_args<Func> p(x.func);
   p.swapped = Shape::in_registers::value && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
@@ -9513,7 +9490,6 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, c
 
 #else
 
-template <int> bool gk__wgmma_available() { return false; }
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &, int, cudaStream_t) {
   return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
@@ -10247,12 +10223,12 @@ template <class Args> cudaError_t gk__f64_hopper(const Args &p, int sms, bool *l
   auto kernel = GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>);
   const size_t tiles = gk__tile_count(p.m, gk__f64_shape::bm) * gk__tile_count(p.n, gk__f64_shape::bn);
   const size_t limit = size_t(1) << 28;
-  bool has_body = false;
+  int code = 0;
   if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions || p.batch >= limit / (tiles * p.partitions) ||
       p.partial_bytes() > GK__PARTIALS_BYTES)
     return cudaSuccess;
-  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
-  if (!has_body) return cudaSuccess;
+  GK_TRY(gk__find_code(kernel, &code));
+  if (code < 0) return cudaSuccess;
   const size_t max_grid = p.limited(static_cast<size_t>(sms));
   const size_t smem = sizeof(double) * gk__f64_shape::stage_items * gk__f64_shape::stages;
   const auto launch = [=](const Args &part, size_t work_count) {
@@ -10388,7 +10364,7 @@ inline bool gk__asks_for_tensor(const gk__product &p) {
   return p.is_half_type() ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
 }
 /* NULL, or why the precision and the plan of a call are an error on this GPU. */
-inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu &gpu, bool able) {
+inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
   const bool asked = gk__asks_for_tensor(p), tiled = p.plan != GK_PLAN_AUTO && !forced;
   if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
@@ -10398,9 +10374,12 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
     return "this plan is one of tensor cores, and a strict product has none: ask for another precision";
   if (tiled && asked && !is_half_type)
     return "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
-  if (forced && !able)
+  if (forced && gpu.tensor_plan == GK_PLAN_AUTO)
     return "this plan needs tensor cores for the type: an sm_80 GPU (f16: sm_75), and code for it in the program";
-  if (p.plan == GK_PLAN_WGMMA && !gpu.wgmma) return "this plan needs an sm_90 GPU, and code for sm_90a in the program";
+  if (p.plan == GK_PLAN_WGMMA && gpu.tensor_plan != GK_PLAN_WGMMA)
+    return "this plan needs an sm_90 GPU, and code for sm_90a in the program";
+  if (p.plan == GK_PLAN_MMA && gpu.tensor_plan != GK_PLAN_MMA)
+    return "this plan needs other code than that for sm_90a, which multiplies by wgmma: build the program for sm_90";
   if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
     return "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
   return NULL;
@@ -10414,8 +10393,8 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
   if (p.is_half_type()) {
-    const bool thin_by_tma =
-        gpu.wgmma && p.a.k_major && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 && volume >= 1.6e7 * m;
+    const bool thin_by_tma = gpu.tensor_plan == GK_PLAN_WGMMA && p.a.k_major && p.m < p.n && p.n % 8 == 0 &&
+                             p.k % 8 == 0 && volume >= 1.6e7 * m;
     return (!thin || thin_by_tma) && !(volume < 1e6);
   }
   if (tf32) return !thin && !(volume < 1.5e6);
@@ -10425,19 +10404,19 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
-  const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
+  const bool tiled = p.plan != GK_PLAN_AUTO && !forced;
   plan.plan = forced ? GK_PLAN_AUTO : p.plan;
   plan.precision = GK_PRECISION_STRICT;
-  plan.refused = gk__refuse_product(p, gpu, able);
-  if (plan.refused || !gk__asks_for_tensor(p) || tiled || !able || p.k == 0) return plan;
+  plan.refused = gk__refuse_product(p, gpu);
+  const bool by_tma = gpu.tensor_plan == GK_PLAN_WGMMA;
+  if (plan.refused || !gk__asks_for_tensor(p) || tiled || p.k == 0) return plan;
+  if (gpu.tensor_plan == GK_PLAN_AUTO || (by_tma && !gk__wgmma_fits(p))) return plan;
   if (!forced && !gk__tensor_pays(p, gpu)) return plan;
 
   const gk__product_plan strict = plan;
   const bool tf32 = p.precision == GK_PRECISION_TF32;
   plan.precision = p.precision;
-  plan.plan = p.plan;
-  if (!forced) plan.plan = gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
-  const bool by_tma = plan.plan == GK_PLAN_WGMMA;
+  plan.plan = gpu.tensor_plan;
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. */
   const bool neither = !p.a.k_major && !p.b.k_major;
   const bool transposed_a = tf32 && by_tma && neither && p.m <= p.n;
@@ -10458,18 +10437,17 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   return plan;
 }
 
-/* All of it. The architecture of the code is asked once per device. */
-template <int First> cudaError_t gk__find_tensor_gpu(gk__matmul_gpu *gpu) {
-  static gk__per_device<int> codes;
+/* All of it. `kernel` is one by mma.sync, and least_code the architecture from which on its instructions exist. Code
+ * for sm_90a has the kernels by wgmma in their place. */
+template <class... Params>
+cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_code, gk__matmul_gpu *gpu) {
+  int code = 0;
   GK_TRY(gk__find_matmul_gpu(gpu));
-  const cudaError_t code = codes.get(&gpu->code, [](int, int *found) -> cudaError_t {
-    cudaFuncAttributes attributes;
-    GK_TRY(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(gk__code_kernel<First>)));
-    *found = attributes.ptxVersion;
-    return cudaSuccess;
-  });
-  GK_TRY(gk__failed(code, "gk_matmul"));
-  gpu->wgmma = gk__wgmma_available<First>();
+  GK_TRY(gk__find_code(kernel, &code));
+  gpu->tensor_plan = code >= least_code ? GK_PLAN_MMA : GK_PLAN_AUTO;
+#ifdef GK__WGMMA
+  if (code < 0 && gk__tensor_map_encoder()) gpu->tensor_plan = GK_PLAN_WGMMA;
+#endif
   return cudaSuccess;
 }
 
@@ -10479,6 +10457,7 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__matmul_gpu *gpu) {
 struct gk__no_path {
   template <class... Params> static bool takes(const Params &...) { return false; }
   template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
+  template <class> static cudaError_t find_gpu(int, gk__matmul_gpu *) { return cudaSuccess; }
 };
 template <class Args> struct gk__hopper_path : gk__no_path {};
 template <class Args> struct gk__warp_tile_path : gk__no_path {};
@@ -10492,10 +10471,10 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__f32_block<2, 2, 2, 2> block_64x128;
   typedef gk__f32_block<4, 1, 2, 2> block_128x64;
   static bool takes(const args &p) {
-    bool has_body = false;
+    int code = 0;
     return p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff &&
-           p.partial_bytes() <= GK__PARTIALS_BYTES && gk__wgmma_available<0>() &&
-           !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &has_body) && has_body;
+           p.partial_bytes() <= GK__PARTIALS_BYTES &&
+           !gk__find_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &code) && code > 0;
   }
   template <class Config> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
     const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
@@ -10708,51 +10687,70 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
   }
   return cudaSuccess;
 }
-/* A product on tensor cores, if its kernels are compiled (true_type). Everything that can fail is checked or allocated
- * before the first launch. */
-template <int, int, class, class... Args> cudaError_t gk__matmul_on_tensor_cores(std::false_type, const Args &...) {
-  return cudaErrorNotSupported; /* no call has such a plan */
-}
-template <int Preparation, int Products, class Element, class Item, class Out, class Func>
-cudaError_t gk__matmul_on_tensor_cores(std::true_type, const gk__matmul_args<Item, Out, float, Func> &p,
-                                       const gk__product_plan &plan, int sms, const gk_scratch *scratch,
-                                       cudaStream_t stream) {
-  gk__work_area area;
-  gk__partials partials = gk__partials_of(scratch, stream);
-  gk__mma_plan mma_plan = gk__mma_plan();
-  GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
-  if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
-  if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
-  GK_TRY(partials.begin());
-  cudaError_t status = cudaSuccess;
-  if (area.bytes && !area.memory) {
-    status = gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", stream);
-    area.memory = static_cast<unsigned char *>(area.temporary);
+/* A kind of product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
+template <int Preparation, int Products, class Element> struct gk__tensor_path {
+  template <class Args> static cudaError_t find_gpu(int least_code, gk__matmul_gpu *gpu) {
+    typedef typename gk__mma_tiles<Products, Element>::small_config config;
+    return gk__find_tensor_gpu(
+        GK__KERNEL(gk__mma_kernel<Products, Element, config, typename Args::out_type, typename Args::func_type>),
+        least_code, gpu);
   }
-  if (status == cudaSuccess)
-    status =
-        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
-  return partials.end(gk__free_temporary(status, area.temporary, "gk_matmul", stream));
-}
+  template <class Args>
+  static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, const gk_scratch *scratch,
+                         cudaStream_t stream) {
+    gk__work_area area;
+    gk__partials partials = gk__partials_of(scratch, stream);
+    gk__mma_plan mma_plan = gk__mma_plan();
+    GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
+    if (plan.plan == GK_PLAN_MMA)
+      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
+    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
+    GK_TRY(partials.begin());
+    cudaError_t status = cudaSuccess;
+    if (area.bytes && !area.memory) {
+      status = gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", stream);
+      area.memory = static_cast<unsigned char *>(area.temporary);
+    }
+    if (status == cudaSuccess)
+      status =
+          gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
+    return partials.end(gk__free_temporary(status, area.temporary, "gk_matmul", stream));
+  }
+};
 
 /* Precision of a call whose template arguments name none: its kernels are compiled for all of them. */
 enum { GK__EVERY_PRECISION = -1 };
-/* A planned product. The strict kernels are always compiled, because small and thin products run on them. */
+/* The kinds of products whose kernels are compiled for a call. The strict kernels always are, because small and thin
+ * products run on them. */
+template <int Precision, class Item> struct gk__tensor_paths {
+  static const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value,
+                    is_half = gk__half_traits<Item>::is_half;
+  template <bool Compiled, class Path> using path = typename std::conditional<Compiled, Path, gk__no_path>::type;
+  typedef path<is_half && Precision != GK_PRECISION_STRICT, gk__tensor_path<GK__PREPARE_COPY, 1, Item>> half;
+  typedef path<is_float && (every || Precision == GK_PRECISION_TF32), gk__tensor_path<GK__PREPARE_TF32, 1, float>> tf32;
+  typedef path<is_float && (every || Precision == GK_PRECISION_EMULATED),
+               gk__tensor_path<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>>
+      emulated;
+};
+/* What the plan of a call for tensor cores depends on. plan_only: no kernels are compiled for it. */
+template <int Precision, class Args>
+cudaError_t gk__find_gpu_of_call(gk_precision precision, bool plan_only, gk__matmul_gpu *gpu) {
+  typedef typename Args::item_type Item;
+  typedef gk__tensor_paths<Precision, Item> paths;
+  const int least_code = std::is_same<Item, __half>::value ? 75 : 80;
+  if (plan_only) return gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), least_code, gpu);
+  if (precision == GK_PRECISION_TF32) return paths::tf32::template find_gpu<Args>(least_code, gpu);
+  if (precision == GK_PRECISION_EMULATED) return paths::emulated::template find_gpu<Args>(least_code, gpu);
+  return paths::half::template find_gpu<Args>(least_code, gpu);
+}
+/* A planned product. */
 template <int Precision, class Args>
 cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms, gk_plan strict_plan,
                             const gk_scratch *scratch, cudaStream_t stream) {
-  typedef typename Args::item_type Item;
-  const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value;
-  typedef std::integral_constant<bool, gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT> has_half;
-  typedef std::integral_constant<bool, is_float && (every || Precision == GK_PRECISION_TF32)> has_tf32;
-  typedef std::integral_constant<bool, is_float && (every || Precision == GK_PRECISION_EMULATED)> has_emulated;
-  if (plan.precision == GK_PRECISION_TF32)
-    return gk__matmul_on_tensor_cores<GK__PREPARE_TF32, 1, float>(has_tf32(), p, plan, sms, scratch, stream);
-  if (plan.precision == GK_PRECISION_EMULATED)
-    return gk__matmul_on_tensor_cores<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>(has_emulated(), p, plan, sms, scratch,
-                                                                                stream);
-  if (plan.tensor())
-    return gk__matmul_on_tensor_cores<GK__PREPARE_COPY, 1, Item>(has_half(), p, plan, sms, scratch, stream);
+  typedef gk__tensor_paths<Precision, typename Args::item_type> paths;
+  if (plan.precision == GK_PRECISION_TF32) return paths::tf32::run(p, plan, sms, scratch, stream);
+  if (plan.precision == GK_PRECISION_EMULATED) return paths::emulated::run(p, plan, sms, scratch, stream);
+  if (plan.tensor()) return paths::half::run(p, plan, sms, scratch, stream);
   return gk__matmul_strict(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, scratch, stream);
 }
 
@@ -10863,7 +10861,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   const bool is_half_type = gk__half_traits<Item>::is_half;
   gk__matmul_gpu gpu = gk__matmul_gpu();
   if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
-    GK_TRY(gk__find_tensor_gpu<0>(&gpu));
+    GK_TRY((gk__find_gpu_of_call<Precision, gk__matmul_args<Item, Out, Acc, Func>>(options.precision, path, &gpu)));
   const gk__product call = {gk__item_of<Item>::value,
                             m,
                             n,

@@ -132,7 +132,7 @@ registers)
       registers = number("Used [0-9]+")
       at_once = blocks[name] > 1 ? blocks[name] : 1
       all = int((registers + 7) / 8) * 256 * int((threads[name] + 31) / 32) * at_once
-      if (!threads[name] && name !~ /gk__code_kernel/) print "no launch bounds:", name # of one warp
+      if (!threads[name]) print "no launch bounds:", name
       if (registers > 255 || all > 65536)
         print registers " registers, " threads[name] " threads, " at_once " blocks:", name
       if (spilled > most_spilled) print spilled " bytes spilled:", name

@@ -148,8 +148,8 @@ static hook_product product_of(hook_item item, size_t m, size_t n, size_t k, gk_
 }
 
 TEST(planner_chooses_the_kernel) {
-  const hook_matmul_gpu turing = {40, 65536, 75, false}, ampere = {108, 166912, 80, false},
-                        hopper = {132, 232448, 90, true};
+  const hook_matmul_gpu ampere = {108, 166912, GK_PLAN_MMA}, hopper = {132, 232448, GK_PLAN_WGMMA},
+                        older = {40, 65536, GK_PLAN_AUTO}; /* has no tensor cores for the type */
   const auto plan_of = [](hook_item item, size_t edge, gk_precision precision, const hook_matmul_gpu &gpu) {
     const hook_product_plan plan = hook_plan_product(product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
     EXPECT(plan.refused == NULL);
@@ -157,14 +157,13 @@ TEST(planner_chooses_the_kernel) {
     return static_cast<int>(plan.plan);
   };
   const int automatic = GK_PLAN_AUTO, mma = GK_PLAN_MMA, wgmma = GK_PLAN_WGMMA;
-  EXPECT_EQ(plan_of(HOOK_ITEM_F16, 1024, GK_PRECISION_DEFAULT, turing), mma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, turing), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, older), automatic);
   EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, ampere), mma);
   EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, hopper), wgmma);
   EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_STRICT, hopper), automatic);
   EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 32, GK_PRECISION_DEFAULT, hopper), automatic);
   EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_TF32, turing), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_TF32, older), automatic);
   EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_TF32, hopper), wgmma);
   EXPECT_EQ(plan_of(HOOK_ITEM_F32, 128, GK_PRECISION_TF32, hopper), wgmma);
   EXPECT_EQ(plan_of(HOOK_ITEM_F32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
@@ -198,9 +197,24 @@ TEST(planner_chooses_the_kernel) {
   EXPECT(!hook_plan_product(thin, hopper).tensor());
 }
 
-/* TMA needs strides of rows and of matrices below 2^40 bytes. */
+/* Tensor cores of a type need code for an architecture that has them. */
+TEST(planner_asks_for_the_code) {
+  const auto plan_from = [](int least_code) {
+    hook_matmul_gpu gpu = hook_matmul_gpu();
+    EXPECT_OK(hook_find_tensor_gpu(HOOK_KERNEL(hook_code_kernel<0>), least_code, &gpu));
+    EXPECT(gpu.sms > 0);
+    return static_cast<int>(gpu.tensor_plan);
+  };
+  cudaFuncAttributes attributes;
+  EXPECT_OK(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(hook_code_kernel<0>)));
+  const int code = attributes.ptxVersion, found = plan_from(code);
+  EXPECT(found == GK_PLAN_MMA || found == GK_PLAN_WGMMA);
+  EXPECT_EQ(plan_from(code + 1), found == GK_PLAN_MMA ? static_cast<int>(GK_PLAN_AUTO) : found);
+}
+
+/* TMA needs strides of rows and of matrices below 2^40 bytes. Others are for the strict kernels. */
 TEST(planner_keeps_strides_within_tma_limits) {
-  const hook_matmul_gpu hopper = {132, 232448, 90, true};
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA};
   const size_t limit = size_t(1) << 37;
   for (int which = 0; which < 4; which++)
     for (size_t more : {size_t(0), size_t(8)}) {
@@ -211,12 +225,12 @@ TEST(planner_keeps_strides_within_tma_limits) {
        : which == 2 ? p.a.stride
                     : p.b.stride) = limit - 8 + more;
       EXPECT_EQ(static_cast<int>(hook_plan_product(p, hopper).plan),
-                static_cast<int>(more ? GK_PLAN_MMA : GK_PLAN_WGMMA));
+                static_cast<int>(more ? GK_PLAN_AUTO : GK_PLAN_WGMMA));
     }
 }
 
 TEST(planner_copies_what_is_not_aligned) {
-  const hook_matmul_gpu gpu = {132, 166912, 80, false};
+  const hook_matmul_gpu gpu = {132, 166912, GK_PLAN_MMA};
   hook_product p = product_of(HOOK_ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_MMA);
   const auto copies = [&] {
     const hook_product_plan plan = hook_plan_product(p, gpu);
@@ -253,7 +267,7 @@ TEST(planner_copies_nothing_for_small_products) {
     hook_product p = product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO);
     p.b.address += shift;
     p.batch = batch, p.a.stride = p.b.stride = edge * edge;
-    return hook_plan_product(p, {132, 232448, 90, wgmma}).tensor();
+    return hook_plan_product(p, {132, 232448, wgmma ? GK_PLAN_WGMMA : GK_PLAN_MMA}).tensor();
   };
   for (hook_item item : {HOOK_ITEM_F16, HOOK_ITEM_BF16, HOOK_ITEM_F32}) {
     EXPECT(tensor(item, 128, 1, 0, false) && tensor(item, 128, 1, 0, true)); /* no copies */
@@ -266,7 +280,7 @@ TEST(planner_copies_nothing_for_small_products) {
 
 /* TF32 on Hopper copies unaligned operands and, where neither operand is K-major, the smaller one. */
 TEST(planner_copies_for_tf32_what_has_to_be) {
-  const hook_matmul_gpu hopper = {132, 232448, 90, true};
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA};
   const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
     hook_product p = product_of(HOOK_ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
     p.a.k_major = !(trans & 1), p.a.leading_dim = (p.a.k_major ? k : m) + pad;
@@ -294,7 +308,7 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
 
 /* Operands whose rows are not aligned to sectors are copied if TMA would read most of them several times. */
 TEST(planner_copies_what_begins_within_sectors) {
-  const hook_matmul_gpu hopper = {132, 232448, 90, true}, ampere = {132, 166912, 80, false};
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, ampere = {132, 166912, GK_PLAN_MMA};
   const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const hook_matmul_gpu &gpu) {
     hook_product p = product_of(HOOK_ITEM_BF16, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
     p.b.address += shift;
@@ -314,7 +328,7 @@ TEST(planner_copies_what_begins_within_sectors) {
 
 /* The number of strided matrices that A is split into, so that rows are aligned to sectors, where that beats a copy. */
 TEST(planner_splits_what_is_not_aligned) {
-  const hook_matmul_gpu hopper = {132, 232448, 90, true}, ampere = {132, 166912, 80, false};
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, ampere = {132, 166912, GK_PLAN_MMA};
   hook_product p = product_of(HOOK_ITEM_BF16, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   const auto split = [&](const hook_matmul_gpu &gpu) {
     const hook_product_plan plan = hook_plan_product(p, gpu);
@@ -355,7 +369,8 @@ TEST(planner_splits_what_is_not_aligned) {
 }
 
 TEST(refused_plans) {
-  const hook_matmul_gpu turing = {40, 65536, 75, false}, ampere = {108, 166912, 80, false};
+  const hook_matmul_gpu older = {40, 65536, GK_PLAN_AUTO}, ampere = {108, 166912, GK_PLAN_MMA},
+                        hopper = {132, 232448, GK_PLAN_WGMMA};
   const auto refused = [](hook_item item, gk_precision precision, gk_plan plan, const hook_matmul_gpu &gpu) {
     const char *const why = hook_plan_product(product_of(item, 64, 64, 64, precision, plan), gpu).refused;
     return why ? why : "";
@@ -364,8 +379,9 @@ TEST(refused_plans) {
   EXPECT_HAS(refused(HOOK_ITEM_F64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
   EXPECT_HAS(refused(HOOK_ITEM_F32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
   EXPECT_HAS(refused(HOOK_ITEM_F32, GK_PRECISION_TF32, HOOK_PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
-  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, turing), "sm_80");
+  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, older), "sm_80");
   EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");
+  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, hopper), "build the program for sm_90");
   EXPECT_EQ(std::string(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, HOOK_PLAN_TILE_64, ampere)), std::string());
   device_array<float> a(std::vector<float>(64, 1.0f)), c(64);
   gk_matmul_opts o = gk_matmul_opts();

@@ -86,7 +86,7 @@ template <int Products, class Element> static void check_mma_plans() {
   numbers draw = {Products};
   for (size_t i = 0; i < 20000; i++) {
     const size_t m = draw.edge(), n = draw.edge(), k = draw.edge() * (i % 3 ? 1 : 64), batch = i % 4 ? 1 : draw.edge();
-    const hook_matmul_gpu gpu = {sms[i % 5], limits[i / 5 % 4], 80, false};
+    const hook_matmul_gpu gpu = {sms[i % 5], limits[i / 5 % 4], GK_PLAN_MMA};
     if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
     const hook_mma_plan plan = hook_cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
     EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= HOOK_MATMUL_PARTITIONS);

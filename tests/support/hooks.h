@@ -68,8 +68,10 @@
 #define hook_cached_tile_plan gk__cached_tile_plan
 #define hook_cheapest_mma_plan gk__cheapest_mma_plan
 #define hook_clocks gk__clocks
+#define hook_code_kernel gk__code_kernel
 #define hook_each_mma_plan gk__each_mma_plan
 #define hook_find_matmul_gpu gk__find_matmul_gpu
+#define hook_find_tensor_gpu gk__find_tensor_gpu
 #define hook_hopper_clocks gk__hopper_clocks
 #define hook_identity gk__identity
 #define hook_is_hopper_plan gk__is_hopper_plan
@@ -79,6 +81,7 @@
 #define HOOK_ITEM_F32 GK__ITEM_F32
 #define HOOK_ITEM_F64 GK__ITEM_F64
 #define HOOK_K_MAJOR GK__K_MAJOR
+#define HOOK_KERNEL(...) GK__KERNEL(__VA_ARGS__)
 #define hook_matmul_args gk__matmul_args
 #define hook_matmul_output gk__matmul_output
 #define HOOK_MATMUL_PARTITIONS GK__MATMUL_PARTITIONS
@@ -115,7 +118,6 @@
 #define hook_tensor_args gk__tensor_args
 #define hook_tile_facts gk__tile_facts
 #define hook_tiles gk__tiles
-#define hook_wgmma_available gk__wgmma_available
 #define hook_wgmma_launch gk__wgmma_launch
 #define hook_wgmma_shape gk__wgmma_shape
 #define hook_wgmma_tile_set gk__wgmma_tile_set
@@ -125,7 +127,7 @@
 #endif
 /* Kernels of a warp at most, which need no launch bounds. */
 #define HOOK_KERNELS_WITHOUT_BOUNDS                                                                                    \
-  { "gk__code_kernel", "gk__item_count_kernel", "gk__fold_kernel" }
+  { "gk__item_count_kernel", "gk__fold_kernel" }
 
 /* 21. Past one GPU */
 #define hook_commutes gk__commutes
