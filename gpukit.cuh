@@ -9360,18 +9360,20 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   return cudaSuccess;
 }
 
-/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), and the rest. Fitted to the times of all tiles
- * and clusters on 302 random products of bfloat16 and 292 of tf32 on an H200. The choices take 3 and 1 % longer than
- * the best that were measured. */
+/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), while all tiles run at once and in several
+ * waves of tiles, and the rest. Several waves take longer by the power that they draw, and small tiles by the operands
+ * that they read. Fitted to the times of all tiles and clusters on 449 products of bfloat16 and 348 of tf32 on an H200:
+ * random ones, a fifth of them skinny and a tenth large. The choices take 2.8 and 0.9 % longer than the best that were
+ * measured, and those of a fit to half of the products 3.8 and 1.3 % on the other half. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
-  unsigned k_block_time, overhead;
+  unsigned k_block_time, busy_k_block_time, overhead;
 };
 /* What a cluster that splits the k of a tile takes longer: the barrier, and for each 1024 accumulators of the tile to
  * send them to the other blocks and to reduce those that this block owns. */
 inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned cluster_size) {
   if (cluster_size == 1) return 0;
-  return 1000 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (60 + 45 / cluster_size);
+  return 1160 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (48 + 22 / cluster_size);
 }
 /* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a
  * sector; in hundredths of a nanosecond. */
@@ -9408,7 +9410,8 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
       if (cluster_size > 1 && all > at_once) break;
       const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(cluster_size));
       const unsigned long long block_time =
-          tiles[i].k_block_time + (tiles[i].row_count * penalty.per_row + tiles[i].col_count * penalty.per_col) / 100;
+          (all > at_once ? tiles[i].busy_k_block_time : tiles[i].k_block_time) +
+          (tiles[i].row_count * penalty.per_row + tiles[i].col_count * penalty.per_col) / 100;
       const unsigned long long time =
           gk_ceil_div(all, static_cast<size_t>(at_once)) *
           (each * block_time + tiles[i].overhead + gk__wgmma_cluster_time(tiles[i], cluster_size));
@@ -9437,9 +9440,12 @@ template <int Products, class... Tiles> struct gk__wgmma_tiles {
   }
 };
 
-template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, bool InRegisters = false>
+template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned BusyKBlockTime, unsigned Overhead,
+          bool InRegisters = false>
 struct gk__wgmma_tile {
-  static gk__wgmma_tile_cost cost(unsigned products) { return {Rows, Cols, KBlockTime * products, Overhead}; }
+  static gk__wgmma_tile_cost cost(unsigned products) {
+    return {Rows, Cols, KBlockTime * products, BusyKBlockTime * products, Overhead};
+  }
   template <int Products> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, InRegisters>;
   template <int Products, class Element, class Out, class Func>
   static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
@@ -9447,21 +9453,21 @@ struct gk__wgmma_tile {
     return gk__wgmma_launch<shape<Products>>(p, cluster_size, sms, stream);
   }
 };
-typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
-typedef gk__wgmma_tile<128, 128, 6, 384, 720> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 8, 215, 600> gk__wgmma_64_128;
-typedef gk__wgmma_tile<128, 64, 8, 218, 625> gk__wgmma_128_64;
-typedef gk__wgmma_tile<64, 64, 12, 130, 450> gk__wgmma_64_64;
+typedef gk__wgmma_tile<256, 128, 4, 691, 699, 1598> gk__wgmma_256_128;
+typedef gk__wgmma_tile<128, 128, 6, 357, 421, 680> gk__wgmma_128_128;
+typedef gk__wgmma_tile<64, 128, 8, 210, 279, 586> gk__wgmma_64_128;
+typedef gk__wgmma_tile<64, 64, 12, 116, 169, 436> gk__wgmma_64_64;
 /* The tiles of half-precision types and of emulated fp32, with both operands in shared memory. */
 template <int Products> struct gk__wgmma_tile_set {
-  typedef gk__wgmma_tiles<Products, gk__wgmma_tile<128, 128, 2, 345, 1500>, gk__wgmma_tile<128, 64, 2, 182, 1000>,
-                          gk__wgmma_tile<64, 64, 4, 110, 600>>
+  typedef gk__wgmma_tiles<Products, gk__wgmma_tile<128, 128, 2, 345, 345, 1500>,
+                          gk__wgmma_tile<128, 64, 2, 182, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 110, 600>>
       type;
 };
 template <> struct gk__wgmma_tile_set<1> {
-  typedef gk__wgmma_tiles<1, gk__wgmma_tile<128, 256, 4, 711, 800>, gk__wgmma_256_128,
-                          gk__wgmma_tile<128, 192, 4, 526, 963>, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64,
-                          gk__wgmma_64_64, gk__wgmma_tile<64, 192, 5, 340, 1100>>
+  typedef gk__wgmma_tiles<1, gk__wgmma_tile<128, 256, 4, 696, 720, 772>, gk__wgmma_256_128,
+                          gk__wgmma_tile<128, 192, 4, 525, 559, 1084>, gk__wgmma_128_128, gk__wgmma_64_128,
+                          gk__wgmma_tile<128, 64, 8, 215, 264, 514>, gk__wgmma_64_64,
+                          gk__wgmma_tile<64, 192, 5, 312, 402, 879>>
       type;
 };
 /* k > 0. */
@@ -9471,18 +9477,17 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms,
 }
 
 /* A tile of tf32 with b in registers, whose 128 columns two warpgroups multiply. */
-template <int Rows, int Stages, unsigned KBlockTime, unsigned Overhead>
-using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, Overhead, true>;
+template <int Rows, int Stages, unsigned KBlockTime, unsigned BusyKBlockTime, unsigned Overhead>
+using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, BusyKBlockTime, Overhead, true>;
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
- * tiles: 128 x 256, 128 x 192 and 64 x 192 are left out. By the costs of the tiles these gain 0.2 % over random shapes,
- * 3 % over large ones with K-major operands, and 14 % of single ones. A file with products of tf32 compiles in 0.87 of
- * the time without them. */
+ * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
+ * over random shapes, 3 % over large ones with K-major operands, and 14 % of single ones; the last one gains 0.7 % over
+ * 101 products with K-major operands. A file with products of tf32 compiles in 0.83 of the time without them. */
 template <int Products, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
-  typedef gk__wgmma_tiles<1, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_128_64, gk__wgmma_64_64>
-      k_major_tiles;
-  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 551, 1000>, gk__tf32_tile<192, 4, 418, 720>,
-                          gk__tf32_tile<128, 6, 307, 750>, gk__tf32_tile<64, 8, 252, 500>>
+  typedef gk__wgmma_tiles<1, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64> k_major_tiles;
+  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 644, 725, 3530>, gk__tf32_tile<192, 4, 497, 582, 2537>,
+                          gk__tf32_tile<128, 6, 361, 476, 1428>, gk__tf32_tile<64, 8, 288, 334, 804>>
       tiles;
   if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
   return tiles::run(p, p.a.k_major ? p.m : p.n, p.a.k_major ? p.n : p.m, gk__wgmma_sector_penalty(), sms, stream);
