@@ -9360,11 +9360,12 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   return cudaSuccess;
 }
 
-/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), while all tiles run at once and in several
- * waves of tiles, and the rest. Several waves take longer by the power that they draw, and small tiles by the operands
- * that they read. Fitted to the times of all tiles and clusters on 449 products of bfloat16 and 348 of tf32 on an H200:
- * random ones, a fifth of them skinny and a tenth large. The choices take 2.8 and 0.9 % longer than the best that were
- * measured, and those of a fit to half of the products 3.8 and 1.3 % on the other half. */
+/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), while all tiles run at once and in several waves
+ * of tiles, and the rest. Several waves take longer by the power that they draw, and small tiles by the operands that
+ * they read. Fitted to the times of all tiles and clusters on 469 products of bfloat16 and 449 of tf32 on an H200:
+ * random ones, a fifth of them skinny and a fifth large, the large ones measured in turns, so that all tiles have the
+ * same clocks. The choices take 2.7 % longer than the best that were measured, and for tf32 with one K-major operand
+ * 0.9 %. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, busy_k_block_time, overhead;
@@ -9373,7 +9374,7 @@ struct gk__wgmma_tile_cost {
  * send them to the other blocks and to reduce those that this block owns. */
 inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned cluster_size) {
   if (cluster_size == 1) return 0;
-  return 1160 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (48 + 22 / cluster_size);
+  return 1160 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (48 + 20 / cluster_size);
 }
 /* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a
  * sector; in hundredths of a nanosecond. */
@@ -9453,10 +9454,10 @@ struct gk__wgmma_tile {
     return gk__wgmma_launch<shape<Products>>(p, cluster_size, sms, stream);
   }
 };
-typedef gk__wgmma_tile<256, 128, 4, 691, 699, 1598> gk__wgmma_256_128;
-typedef gk__wgmma_tile<128, 128, 6, 357, 421, 680> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 8, 210, 279, 586> gk__wgmma_64_128;
-typedef gk__wgmma_tile<64, 64, 12, 116, 169, 436> gk__wgmma_64_64;
+typedef gk__wgmma_tile<256, 128, 4, 693, 770, 1432> gk__wgmma_256_128;
+typedef gk__wgmma_tile<128, 128, 6, 357, 422, 613> gk__wgmma_128_128;
+typedef gk__wgmma_tile<64, 128, 8, 209, 307, 517> gk__wgmma_64_128;
+typedef gk__wgmma_tile<64, 64, 12, 116, 169, 389> gk__wgmma_64_64;
 /* The tiles of half-precision types and of emulated fp32, with both operands in shared memory. */
 template <int Products> struct gk__wgmma_tile_set {
   typedef gk__wgmma_tiles<Products, gk__wgmma_tile<128, 128, 2, 345, 345, 1500>,
@@ -9464,10 +9465,10 @@ template <int Products> struct gk__wgmma_tile_set {
       type;
 };
 template <> struct gk__wgmma_tile_set<1> {
-  typedef gk__wgmma_tiles<1, gk__wgmma_tile<128, 256, 4, 696, 720, 772>, gk__wgmma_256_128,
-                          gk__wgmma_tile<128, 192, 4, 525, 559, 1084>, gk__wgmma_128_128, gk__wgmma_64_128,
-                          gk__wgmma_tile<128, 64, 8, 215, 264, 514>, gk__wgmma_64_64,
-                          gk__wgmma_tile<64, 192, 5, 312, 402, 879>>
+  typedef gk__wgmma_tiles<1, gk__wgmma_tile<128, 256, 4, 699, 780, 742>, gk__wgmma_256_128,
+                          gk__wgmma_tile<128, 192, 4, 528, 597, 1084>, gk__wgmma_128_128, gk__wgmma_64_128,
+                          gk__wgmma_tile<128, 64, 8, 217, 307, 414>, gk__wgmma_64_64,
+                          gk__wgmma_tile<64, 192, 5, 312, 453, 830>>
       type;
 };
 /* k > 0. */
@@ -9486,8 +9487,8 @@ using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, BusyKBlockTi
 template <int Products, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64> k_major_tiles;
-  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 644, 725, 3530>, gk__tf32_tile<192, 4, 497, 582, 2537>,
-                          gk__tf32_tile<128, 6, 361, 476, 1428>, gk__tf32_tile<64, 8, 288, 334, 804>>
+  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 644, 801, 3245>, gk__tf32_tile<192, 4, 497, 600, 2553>,
+                          gk__tf32_tile<128, 6, 359, 481, 1569>, gk__tf32_tile<64, 8, 288, 327, 851>>
       tiles;
   if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
   return tiles::run(p, p.a.k_major ? p.m : p.n, p.a.k_major ? p.n : p.m, gk__wgmma_sector_penalty(), sms, stream);
