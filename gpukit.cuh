@@ -9487,7 +9487,7 @@ using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, BusyKBlockTi
 template <int Products, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64> k_major_tiles;
-  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 644, 801, 3245>, gk__tf32_tile<192, 4, 497, 600, 2553>,
+  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 644, 801, 3245>, gk__tf32_tile<192, 4, 497, 608, 2553>,
                           gk__tf32_tile<128, 6, 359, 481, 1569>, gk__tf32_tile<64, 8, 288, 327, 851>>
       tiles;
   if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
