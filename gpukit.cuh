@@ -8570,8 +8570,8 @@ template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0
 template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
 template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7, operand = 11; };
 
-/* CUtensorMap: describes a matrix to TMA. In words, because cicc splits the parameters of a kernel into their elements:
- * with bytes it takes three times as long for a kernel that has 18 of these. */
+/* CUtensorMap: describes a matrix to TMA. In words, because cicc splits the parameters of a kernel into their elements,
+ * of which bytes would be eight times as many. */
 struct __align__(128) gk__tensor_map {
   uint64_t words[16];
 };
@@ -8584,10 +8584,10 @@ struct gk__wgmma_params {
   size_t ldc, stride_c;
   unsigned m, n, k, k_blocks;    /* k_blocks: of one block of a cluster */
   unsigned rows, cols, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
-  unsigned tiles_m, tiles_n, first_tile,
-      end_tile;           /* tiles of one C; tiles of this launch, numbered through the batch */
-  unsigned cluster_shift; /* a cluster has 2^cluster_shift blocks */
-  unsigned raster_rows;   /* raster order: groups of this many rows of tiles, which share their operands in L2 */
+  unsigned tiles_m, tiles_n;     /* of one C */
+  unsigned first_tile, end_tile; /* of this launch, numbered through the batch */
+  unsigned cluster_shift;        /* a cluster has 2^cluster_shift blocks */
+  unsigned raster_rows;          /* raster order: groups of this many rows of tiles, which share their operands in L2 */
   float alpha, beta;
   const unsigned *strict;
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
@@ -8709,7 +8709,8 @@ GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &
   const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes;
   const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count, box_outer = depth; /* MN-major */
-  const gk__tensor_map *const map = OfB ? &p.b : work.matrix_idx < p.longer_count ? &p.longer_a : &p.a;
+  const gk__tensor_map *map = OfB ? &p.b : &p.a;
+  if (!OfB && work.matrix_idx < p.longer_count) map = &p.longer_a;
   const bool k_major = OfB ? p.b_k_major : p.a_k_major;
   const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
                  outer = OfB ? work.col_idx : work.row_idx, left = min((OfB ? p.cols : p.rows) - outer, tile_outer),
@@ -10732,7 +10733,7 @@ template <int Precision, class Item> struct gk__tensor_paths {
   static const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value,
                     is_half = gk__half_traits<Item>::is_half;
   template <bool Compiled, class Path> using path = typename std::conditional<Compiled, Path, gk__no_path>::type;
-  typedef path<is_half && Precision != GK_PRECISION_STRICT, gk__tensor_path<GK__PREPARE_COPY, 1, Item>> half;
+  typedef path<is_half && Precision != GK_PRECISION_STRICT, gk__tensor_path<GK__PREPARE_COPY, 1, Item>> half_types;
   typedef path<is_float && (every || Precision == GK_PRECISION_TF32), gk__tensor_path<GK__PREPARE_TF32, 1, float>> tf32;
   typedef path<is_float && (every || Precision == GK_PRECISION_EMULATED),
                gk__tensor_path<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>>
@@ -10747,7 +10748,7 @@ cudaError_t gk__find_gpu_of_call(gk_precision precision, bool plan_only, gk__mat
   if (plan_only) return gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), least_code, gpu);
   if (precision == GK_PRECISION_TF32) return paths::tf32::template find_gpu<Args>(least_code, gpu);
   if (precision == GK_PRECISION_EMULATED) return paths::emulated::template find_gpu<Args>(least_code, gpu);
-  return paths::half::template find_gpu<Args>(least_code, gpu);
+  return paths::half_types::template find_gpu<Args>(least_code, gpu);
 }
 /* A planned product. */
 template <int Precision, class Args>
@@ -10756,7 +10757,7 @@ cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms
   typedef gk__tensor_paths<Precision, typename Args::item_type> paths;
   if (plan.precision == GK_PRECISION_TF32) return paths::tf32::run(p, plan, sms, scratch, stream);
   if (plan.precision == GK_PRECISION_EMULATED) return paths::emulated::run(p, plan, sms, scratch, stream);
-  if (plan.tensor()) return paths::half::run(p, plan, sms, scratch, stream);
+  if (plan.tensor()) return paths::half_types::run(p, plan, sms, scratch, stream);
   return gk__matmul_strict(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, scratch, stream);
 }
 
@@ -13011,6 +13012,7 @@ GK__SAVED_MACROS(GK__POP)
  *           of GK_TIME; gk_matmul_ex<precision>.
  *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
  *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync.
+ *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
  *   0.1.0   the six areas
  * ==================================================================================================================*/
 

@@ -36,7 +36,7 @@ struct refit_mma_data {
 };
 /* Adds a file's shapes of a type. */
 inline void refit_mma_add(refit_mma_data *data, const plan_file &file, const std::string &type) {
-  const gk__matmul_gpu gpu = {file.sms(), file.smem_limit(), 80, false};
+  const gk__matmul_gpu gpu = {file.sms(), file.smem_limit(), GK_PLAN_MMA};
   size_t count = 0;
   for (const plan_times &times : file.shapes) {
     if (times.shape.type != type) continue;

@@ -55,7 +55,7 @@ plan_file made_up_file(const refit_table &table) {
   return file;
 }
 
-const gk__matmul_gpu mma_gpu = {132, 232448, 90, false};
+const gk__matmul_gpu mma_gpu = {132, 232448, GK_PLAN_MMA};
 
 /* Every cost of the header's table is between 0.7 and 1.4 times as large. */
 refit_mma_table known_mma_table(const std::string &type) {
