@@ -2316,7 +2316,7 @@ GK__D void gk__wait_for_earlier_work() {
 
 /* Allows the next kernel of the stream to start as soon as all blocks of this one have called this or exited. The
  * blocks of that kernel occupy resources while they wait, and are distributed unevenly over the multiprocessors; so
- * only small grids call this. */
+ * only small and persistent grids call this. */
 GK__D void gk__let_later_work_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   gk__ptx_griddepcontrol_launch_dependents();
@@ -6839,7 +6839,7 @@ template <int Stages, int StageBytes> struct gk__pipeline_state {
   }
 };
 
-/* A barrier of the cluster that orders no memory accesses. */
+/* A barrier of the cluster. Of memory accesses it orders the initialisation of mbarriers alone. */
 GK__D void gk__cluster_barrier_relaxed() {
   __syncwarp();
   gk__ptx_barrier_cluster_arrive_relaxed();
@@ -7482,7 +7482,8 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitio
  * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that
  * has to be rounded, transposed or split, is first copied to the work area of the scratch. This pass runs at memory
  * bandwidth, and costs less than a product that reads such an operand directly. There are two exceptions, both on
- * Hopper: the kernels read a K-major A of any alignment, and the tf32 kernels round and transpose as they load. */
+ * Hopper: the kernels can read a K-major A that is not aligned, and the tf32 kernels round and transpose as they load.
+ * */
 
 /* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). The half-precision
  * types may be incomplete here: emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
@@ -7491,7 +7492,8 @@ template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 
 template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
 template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
 
-/* An operand as the tensor-core kernels read it: the base address and the strides are multiples of 16 bytes. */
+/* An operand as the tensor-core kernels read it: the base address and the strides are multiples of 16 bytes, unless it
+ * is split. */
 template <class Element> struct gk__operand_view {
   const Element *data;
   size_t leading_dim;  /* elements from one stored row to the next */
@@ -8547,18 +8549,18 @@ cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k
  * so transposed operands need no copy. It reads 32-bit operands from shared memory in K-major order only, but its first
  * operand may come from registers, which a thread can fill from any order. So if one operand of tf32 is K-major and the
  * other one MN-major, the kernel takes the K-major one as a and the MN-major one as b, which is in registers. If that
- * swaps A and B, it computes tiles of C^T. TMA rounds to tf32, so there is no pass before the product. A wgmma fragment
- * of a thread has rows g and g + 8 of the 16 rows of its warp (g = lane / 4). Which rows of a box these are is free;
- * the kernel takes adjacent ones: one 8-byte load reads both, and half a warp has no bank conflicts.
+ * swaps A and B, it computes tiles of C^T. TMA rounds to tf32, so aligned operands need no pass. A wgmma fragment of a
+ * thread has rows g and g + 8 of the 16 rows of its warp (g = lane / 4). Which rows of a box these are is free; the
+ * kernel takes adjacent ones: one 8-byte load reads both, and half a warp has no bank conflicts.
  *
- * A K-major A may have any alignment. TMA requires that rows are a multiple of 16 bytes apart, and reads an additional
- * sector of a row that does not begin at a multiple of 32 bytes. But every 2nd, 4th, 8th or 16th row is a multiple of
- * 32 bytes after the one before. So A is split into as many matrices of every 2nd, 4th ... row, and each of these has
- * tiles of C of its own. For TMA the matrices are columns of one matrix, whose rows are that many rows of A. The loads
- * of a row begin at the sector that holds its first element, and end with a whole k block. The loads of B begin as many
- * k before 0; there and beyond the end of k TMA fills zeros. In the same places A has elements of its other rows, which
- * the consumers clear in shared memory, because they may be NaN. k is then divided at other points than for an aligned
- * A, so the last bits of a result may differ.
+ * A K-major A need not be aligned (gk__plan_product says beside which B). TMA requires that rows are a multiple of 16
+ * bytes apart, and reads an additional sector of a row that does not begin at a multiple of 32 bytes. But rows 2, 4, 8
+ * or 16 apart are a multiple of 32 bytes apart. So A is split into that many matrices of every 2nd, 4th ... row, and
+ * each has its own tiles. A tensor map holds them side by side: a row of the map is that many rows of A. The loads of a
+ * row begin at the sector that holds its first element. B is loaded from the same k, which may be below 0; TMA fills
+ * zeros there and beyond the end of k. The tile of A has elements of other rows in these places. They may be NaN, so
+ * the consumers clear them. The k blocks begin at other k than for an aligned A, so the last bits of a result may
+ * differ.
  *
  * These instructions exist in code for sm_90a only. */
 
@@ -8589,10 +8591,10 @@ struct gk__wgmma_params {
   unsigned cluster_shift;        /* a cluster has 2^cluster_shift blocks */
   unsigned raster_rows;          /* raster order: groups of this many rows of tiles, which share their operands in L2 */
   float alpha, beta;
-  const unsigned *strict;
+  const unsigned *fallback_flag; /* emulated fp32: in device memory; if it is set, the kernel returns at once */
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
-  bool swapped;
-  bool tma_store; /* TMA stores C, which is alpha A B; else threads do */
+  bool swapped, limited;                           /* limited: to the caller's max_blocks */
+  bool tma_store;                                  /* TMA stores C, which is alpha A B; else threads do */
   /* A is split into 2^split_shift matrices, of which the first longer_count ones have one row more and the map
    * longer_a. A row of a map has a row of each matrix, lda elements after each other. The first one begins at element
    * `lead`. */
@@ -8600,7 +8602,7 @@ struct gk__wgmma_params {
   GK__D unsigned row_begin(unsigned matrix_idx) const { return lead + matrix_idx * lda; }
   GK__D unsigned cluster_rank() const { return blockIdx.x & ((1u << cluster_shift) - 1); }
 };
-/* The parameters of a kernel: those of all, and the functor of the epilogue. */
+/* The parameters of all kernels, and the functor of the epilogue. */
 template <class Func> struct gk__wgmma_args : gk__wgmma_params {
   Func func;
   explicit gk__wgmma_args(const Func &f) : gk__wgmma_params(), func(f) {}
@@ -8639,8 +8641,9 @@ template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
   for (int i = 0; i < Count; i++) gk__forget(&acc[i]);
 }
 template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Count]) {
+  gk__ptx_wgmma_wait_group<0>();
   GK__UNROLL
-  for (int e = 0; e < Each; e++) gk__wgmma_wait(acc[e]);
+  for (int i = 0; i < Each * Count; i++) gk__forget(&acc[i / Count][i % Count]);
 }
 
 /* Two elements of a half-precision type in 32 bits. */
@@ -8683,7 +8686,7 @@ GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
 struct gk__wgmma_work_tile {
   unsigned batch, matrix_idx, row_idx, col_idx;
 };
-/* The k blocks that this block computes, and which elements of all k blocks, begin ... end - 1, are of a row of A. */
+/* The k blocks of this block. Elements begin ... end - 1, counted from k block 0, are in the row of A. */
 struct gk__wgmma_k_range {
   unsigned first_block, block_count, begin, end;
 };
@@ -8781,7 +8784,7 @@ template <class Shape, int Kind, int TransA, int TransB>
 GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe,
                               unsigned group, unsigned first_k_block, unsigned end_k_block) {
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
-  unsigned last = 0;
+  unsigned last_barrier = 0;
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const uint64_t a =
@@ -8799,31 +8802,31 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       gk__ptx_wgmma_commit_group();
       if (k_block > first_k_block) {
         gk__ptx_wgmma_wait_group<1>();
-        gk__wgmma_release_stage(last);
+        gk__wgmma_release_stage(last_barrier);
       }
-      last = pipe.empty_barrier();
+      last_barrier = pipe.empty_barrier();
     } else {
-      float part[1][Shape::col_count / 2];
+      float part[Shape::col_count / 2];
       GK__UNROLL
       for (int product = 0; product < Shape::products; product++) {
         const uint64_t of_a = a + gk__bf16_part<Shape::products>(product, false) * (Shape::a_bytes / 16);
         const uint64_t of_b = b + gk__bf16_part<Shape::products>(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__ptx_wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
+          gk__ptx_wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(part, of_a + i * step_a, of_b + i * step_b,
                                                                           i > 0 || product > 0);
       }
       gk__ptx_wgmma_commit_group();
       gk__wgmma_wait(part);
       gk__wgmma_release_stage(pipe.empty_barrier());
       GK__UNROLL
-      for (int i = 0; i < Shape::col_count / 2; i++) acc[0][i] += part[0][i];
+      for (int i = 0; i < Shape::col_count / 2; i++) acc[0][i] += part[i];
     }
     pipe.advance();
   }
   if (Shape::products == 1) {
     gk__wgmma_wait(acc);
-    if (end_k_block > first_k_block) gk__wgmma_release_stage(last);
+    if (end_k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
   }
 }
 
@@ -8836,35 +8839,35 @@ GK__D unsigned gk__register_operand_row() {
   return threadIdx.x / 64 % 2 * 32 + gk__register_operand_word() * 4 + threadIdx.x / 4 % 2 * 2;
 }
 
-/* The same with b out of registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
+/* The same with b in registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
 template <class Shape>
 GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
                                         unsigned first_k_block, unsigned end_k_block) {
   const unsigned k = threadIdx.x % 4;
   const unsigned low_address = Shape::a_bytes + (group * 2 + threadIdx.x / 64 % 2) * (32 * 128) + k * 128 +
                                (gk__register_operand_word() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
-  unsigned fragment[4][4], last = 0;
+  unsigned fragment[4][4], last_barrier = 0;
   GK__UNROLL_BY(1)
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const unsigned from = pipe.stage_address() + low_address,
                    high_address = pipe.stage_address() + (low_address ^ 64) + 512; /* k + 4 */
-    const uint64_t columns = gk__wgmma_descriptor(pipe.stage_address());
+    const uint64_t a = gk__wgmma_descriptor(pipe.stage_address());
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) {
       gk__ptx_wgmma_wait_group<3>();
       gk__ptx_ld_shared_v2_b32(&fragment[i][0], &fragment[i][1], from + i * 1024);
       gk__ptx_ld_shared_v2_b32(&fragment[i][2], &fragment[i][3], high_address + i * 1024);
       gk__ptx_wgmma_fence();
-      gk__ptx_wgmma_registers<Shape::row_count>::multiply(acc, fragment[i], columns + i * 2, i > 0 || k_block > 0);
+      gk__ptx_wgmma_registers<Shape::row_count>::multiply(acc, fragment[i], a + i * 2, i > 0 || k_block > 0);
       gk__ptx_wgmma_commit_group();
     }
-    if (k_block > first_k_block) gk__wgmma_release_stage(last);
-    last = pipe.empty_barrier();
+    if (k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
+    last_barrier = pipe.empty_barrier();
     pipe.advance();
   }
   gk__wgmma_wait(acc);
-  if (end_k_block > first_k_block) gk__wgmma_release_stage(last);
+  if (end_k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
 }
 
 /* The main loop for the storage orders of the operands. */
@@ -8887,8 +8890,8 @@ GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &,
                                        gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first, unsigned end) {
   gk__wgmma_multiply_registers<Shape>(acc[0], pipe, group, first, end);
 }
-/* The product of a work tile. If A is split, the first and the last k block have elements of other rows, so the last
- * one has a run of the main loop of its own. */
+/* The product of a work tile. If A is split, its first and last k blocks hold elements of other rows, so the main loop
+ * runs again for the last one. */
 template <class Shape, class Element>
 GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape::m64_count][Shape::acc_count],
                                    gk__wgmma_pipeline<Shape> &pipe, unsigned group, const gk__wgmma_k_range &range) {
@@ -8897,7 +8900,7 @@ GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape
   unsigned done = 0;
   do {
     unsigned end = count;
-    if (p.split_shift && count > 0) {
+    if (Shape::products == 1 && p.split_shift > 0 && count > 0) {
       gk__wgmma_clear_outside<Shape, Element>(pipe, range, done);
       if (done + 1 < count) end = count - 1;
     }
@@ -9026,8 +9029,8 @@ GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Fun
 }
 
 /* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
- * C, the others in another one: in rows, or in columns if the tile is transposed. Loads of a functor are under way
- * together, so there are no branches between them where all of a line is in C. */
+ * C, the others in another one: in rows, or in columns if the tile is transposed. If all of a line is
+ * in C there are no branches between the loads of a functor, so that they overlap. */
 template <class Out, class Func, int Count>
 GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float (&acc)[Count],
                            const gk__quad_layout &layout, size_t row0, size_t col0) {
@@ -9056,8 +9059,8 @@ GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float
 template <class Out, int Count>
 GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, gk__identity> &, float (&)[Count], const gk__quad_layout &,
                            size_t, size_t) {}
-/* Moves each accumulator to the register of the one that is Distance before. A loop with long code is not unrolled, so
- * it needs its accumulators in the same registers each time. */
+/* Moves all accumulators down by Distance, so that a loop that is not unrolled has them in the same registers each
+ * time. */
 template <int Distance, int Blocks, int Count> GK__D void gk__shift_accumulators(float (&acc)[Blocks][Count]) {
   GK__UNROLL
   for (int i = Distance; i < Blocks * Count; i++)
@@ -9191,8 +9194,8 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   }
   __syncthreads();
   gk__wait_for_earlier_work();
-  gk__let_later_work_start();
-  if (Shape::products > 1 && p.strict && *p.strict) return;
+  if (!p.limited) gk__let_later_work_start(); /* the next kernel would have blocks beside those of this one */
+  if (Shape::products > 1 && p.fallback_flag && *p.fallback_flag) return;
   if (warpgroup == 0) {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_dec<40>();
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
@@ -9224,11 +9227,11 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 }
 
 /* cuTensorMapEncodeTiled, found at run time, so that programs need not be linked with libcuda. */
-typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned cluster_rank, void *, const uint64_t *dims,
+typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned tensor_rank, void *, const uint64_t *dims,
                                      const uint64_t *strides, const unsigned *box, const unsigned *steps,
                                      int interleave, int swizzle, int promotion, int fill);
 inline gk__tensor_map_encode gk__tensor_map_encoder() {
-  static void *encode;
+  static void *volatile encode;
   if (!encode) {
     cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
     void *found = NULL;
@@ -9270,7 +9273,7 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, si
 }
 /* Encodes the tensor maps of A, which may be split. If its rows are not a multiple of the matrices, the first matrices
  * have one row more than the others. A map must not extend beyond A, so each of the two kinds has its own. If the
- * others have no rows at all, they take the map of the first ones, which has zeros in their place. */
+ * others have no rows at all, they take the map of the first ones; their tiles are computed, but not stored. */
 template <class Element>
 bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch, int parts,
                int box_rows) {
@@ -9309,18 +9312,18 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
   const bool transposed = Shape::in_registers::value && !p.swapped; /* see gk__quad_layout */
-  /* Boxes do not extend beyond the rows of a, because TMA would spend more time on zeros than on elements. The stale
-   * elements in their place only reach accumulators that are not stored. */
+  /* If a has fewer rows than a tile, its boxes have only these, rounded up to 8: TMA spends more time on zeros than on
+   * elements. The stale elements in their place only reach accumulators that are not stored. */
   const size_t box_rows = part_rows < max_rows ? gk_round_up(part_rows, size_t(8)) : max_rows;
   /* TMA stores multiples of 16 bytes. */
-  p.tma_store = x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc * bytes % 16 == 0 &&
-                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
+  p.tma_store = cluster_size == 1 && x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 &&
+                x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
   const bool mapped =
       gk__map_a(&p, a, rows, x.k, x.batch, Shape::parts, static_cast<int>(box_rows)) &&
       gk__map_operand(&p.b, b, cols, x.k, x.batch, Shape::parts, Shape::col_count) &&
-      (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, gk_ceil_div(x.m, split),
-                                           x.ldc * split, x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
+      (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
+                                           x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > max_dim / 8 / (tiles_m * tiles_n))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k,
                     x.batch);
@@ -9342,7 +9345,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
     p.raster_rows *= 2;
   p.alpha = x.alpha;
   p.beta = x.beta;
-  p.strict = x.condition.flag;
+  p.fallback_flag = x.condition.flag;
+  p.limited = x.max_blocks > 0;
   p.a_k_major = a.k_major;
   p.b_k_major = b.k_major;
   p.a_batched = a.stride_batch && x.batch > 1;
@@ -9361,9 +9365,9 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   return cudaSuccess;
 }
 
-/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), while all tiles run at once and in several waves
- * of tiles, and the rest. Several waves take longer by the power that they draw, and small tiles by the operands that
- * they read. Fitted to the times of all tiles and clusters on 469 products of bfloat16 and 449 of tf32 on an H200:
+/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), while all tiles run at once and in several
+ * waves of tiles, and the rest. Several waves take longer by the power that they draw, and small tiles by the operands
+ * that they read. Fitted to the times of all tiles and clusters on 469 products of bfloat16 and 449 of tf32 on an H200:
  * random ones, a fifth of them skinny and a fifth large, the large ones measured in turns, so that all tiles have the
  * same clocks. The choices take 2.7 % longer than the best that were measured, and for tf32 with one K-major operand
  * 0.9 %. */
@@ -9371,8 +9375,8 @@ struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, busy_k_block_time, overhead;
 };
-/* What a cluster that splits the k of a tile takes longer: the barrier, and for each 1024 accumulators of the tile to
- * send them to the other blocks and to reduce those that this block owns. */
+/* What a cluster adds to the time of a tile: the barrier, and for each 1024 accumulators to send them to the other
+ * blocks and to reduce those that this block owns. */
 inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned cluster_size) {
   if (cluster_size == 1) return 0;
   return 1160 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (48 + 20 / cluster_size);
@@ -9483,8 +9487,9 @@ template <int Rows, int Stages, unsigned KBlockTime, unsigned BusyKBlockTime, un
 using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, BusyKBlockTime, Overhead, true>;
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
  * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
- * over random shapes, 3 % over large ones with K-major operands, and 14 % of single ones; the last one gains 0.7 % over
- * 101 products with K-major operands. A file with products of tf32 compiles in 0.83 of the time without them. */
+ * over random shapes, 3 % over large ones with K-major operands, and up to 14 % on one shape; the last one gains 0.7 %
+ * over 101 products with K-major operands. A file with products of tf32 compiles in 0.83 of the time without these
+ * tiles. */
 template <int Products, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64> k_major_tiles;
@@ -10290,8 +10295,8 @@ struct gk__product {
   gk_plan plan;
   bool is_half_type() const { return item == GK__ITEM_F16 || item == GK__ITEM_BF16; }
 };
-/* A prepared copy of an operand, in elements of `bytes` bytes. An operand that is split into bf16 parts has them one
- * after the other. */
+/* A prepared copy of an operand, in elements of `bytes` bytes; part and matrix are in bytes. An operand that is split
+ * into bf16 parts has them one after the other. */
 struct gk__operand_copy {
   bool wanted, transposed, one; /* transposed: in the other storage order; one: a single copy for the whole batch */
   unsigned split;               /* more than 1: not copied, but read as so many strided matrices */
@@ -10344,26 +10349,32 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
   dest.matrix = dest.part * parts;
   return dest;
 }
-/* TMA can read a K-major A with any alignment as `split` matrices of every split-th row: these begin at a sector, or at
- * most a sector after one and are read from there. 1: not possible. Each matrix has its own tiles, of which the last
- * ones are partly empty; this costs less than a copy as long as they are few. */
+/* The most tiles that a launch can have, and those of a product if they are as small as possible. */
+static const size_t gk__wgmma_max_tiles = 0x7fffffff / 8;
+inline size_t gk__wgmma_tile_count(size_t m, size_t n) {
+  return gk_ceil_div(m, size_t(64)) * gk_ceil_div(n, size_t(64));
+}
+/* The number of matrices of every split-th row as which TMA reads a K-major A that is not aligned: their rows begin at
+ * a sector, or less than a sector after one and are read from there. 1: A is read as it is, or copied. Each matrix has
+ * its own tiles, of which the last ones are partly empty; this costs less than a copy as long as they are few. */
 inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
   const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, row_count = 128;
   if (!p.a.k_major || p.a.leading_dim >= size_t(1) << 27 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;
+  if (split * gk__wgmma_tile_count(gk_ceil_div(p.m, split), p.n) > gk__wgmma_max_tiles / p.batch) return 1;
   const size_t extra_rows = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
   const double affordable = copied ? 200.0 * static_cast<double>(p.m) : 0; /* extra multiply-adds for each k */
   return static_cast<double>(extra_rows) * static_cast<double>(p.n) <= affordable ? static_cast<unsigned>(split) : 1;
 }
 
-/* Whether sizes and strides are within the limits of tensor maps, and the tiles within those of a grid. */
+/* Whether sizes and strides are within the limits of tensor maps, and tiles can be numbered in 32 bits. */
 inline bool gk__wgmma_fits(const gk__product &p) {
   const size_t max_dim = 0x7fffffff, max_stride = (size_t(1) << 40) / 8; /* elements, padding included */
   return p.m <= max_dim && p.n <= max_dim && p.k <= max_dim && p.a.leading_dim < max_stride &&
-         p.b.leading_dim < max_stride && p.a.stride < max_stride && p.b.stride < max_stride &&
-         gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= 0x7fffffff / 8 / p.batch;
+         p.b.leading_dim < max_stride && (p.batch == 1 || (p.a.stride < max_stride && p.b.stride < max_stride)) &&
+         gk__wgmma_tile_count(p.m, p.n) <= gk__wgmma_max_tiles / p.batch;
 }
 
 /* Whether the call asks for tensor cores by its precision: half types do by default, floats by name. */
@@ -10400,12 +10411,13 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
   if (p.is_half_type()) {
-    const bool thin_by_tma = gpu.tensor_plan == GK_PLAN_WGMMA && p.a.k_major && p.m < p.n && p.n % 8 == 0 &&
-                             p.k % 8 == 0 && volume >= 1.6e7 * m;
-    return (!thin || thin_by_tma) && !(volume < 1e6);
+    const bool thin_by_tma = gpu.tensor_plan == GK_PLAN_WGMMA && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
+                             !gk__plan_copy(p, p.a, p.m, true, false).wanted &&
+                             !gk__plan_copy(p, p.b, p.n, true, false).wanted;
+    return (!thin || thin_by_tma) && volume >= 1e6;
   }
-  if (tf32) return !thin && !(volume < 1.5e6);
-  return !thin && !(volume < 3e8) && !(volume < 128 * (k * (m + n)));
+  if (tf32) return !thin && volume >= 1.5e6;
+  return !thin && volume >= 3e8 && volume >= 128 * (k * (m + n));
 }
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
@@ -10425,18 +10437,17 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   plan.precision = p.precision;
   plan.plan = gpu.tensor_plan;
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. */
-  const bool neither = !p.a.k_major && !p.b.k_major;
-  const bool transposed_a = tf32 && by_tma && neither && p.m <= p.n;
-  const bool transposed_b = tf32 && by_tma && neither && p.m > p.n;
+  const bool transposes = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
+  const bool transposed_a = transposes && p.m <= p.n, transposed_b = transposes && p.m > p.n;
   plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposed_a);
   plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposed_b);
-  /* An A that is read as strided matrices is read from a little before its rows, and B with it. In an MN-major B TMA
+  /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA
    * can begin at any k; in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
   const bool k_major_b = p.b.k_major || transposed_b;
   if (by_tma && (tf32 ? !k_major_b : is_half_type && !(k_major_b && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
-  /* A copy is a launch of its own. The strict kernels need none, and take 0.6 to 0.7 of the time of small products. */
+  /* A copy is a launch of its own. The strict kernels need none, and take 0.6 to 0.7 of the time on small products. */
   const double multiply_adds =
       static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
   const double enough_to_copy = by_tma ? 3e7 : 4.5e7;
@@ -10444,8 +10455,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   return plan;
 }
 
-/* All of it. `kernel` is one by mma.sync, and least_code the architecture from which on its instructions exist. Code
- * for sm_90a has the kernels by wgmma in their place. */
+/* Fills *gpu. `kernel` is one by mma.sync, and least_code the lowest architecture that has its instructions. Code for
+ * sm_90a has the kernels by wgmma instead, and gk__find_code then gives -1. */
 template <class... Params>
 cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_code, gk__matmul_gpu *gpu) {
   int code = 0;
@@ -10464,7 +10475,7 @@ cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_c
 struct gk__no_path {
   template <class... Params> static bool takes(const Params &...) { return false; }
   template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
-  template <class> static cudaError_t find_gpu(int, gk__matmul_gpu *) { return cudaSuccess; }
+  template <class> static cudaError_t find_gpu(gk__matmul_gpu *) { return cudaSuccess; }
 };
 template <class Args> struct gk__hopper_path : gk__no_path {};
 template <class Args> struct gk__warp_tile_path : gk__no_path {};
@@ -10694,13 +10705,13 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
   }
   return cudaSuccess;
 }
-/* A kind of product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
+/* A kind of product on tensor cores. Arguments are checked and memory is allocated before the first launch. */
 template <int Preparation, int Products, class Element> struct gk__tensor_path {
-  template <class Args> static cudaError_t find_gpu(int least_code, gk__matmul_gpu *gpu) {
+  template <class Args> static cudaError_t find_gpu(gk__matmul_gpu *gpu) {
     typedef typename gk__mma_tiles<Products, Element>::small_config config;
     return gk__find_tensor_gpu(
         GK__KERNEL(gk__mma_kernel<Products, Element, config, typename Args::out_type, typename Args::func_type>),
-        least_code, gpu);
+        gk__tensor_type<Element>::code, gpu);
   }
   template <class Args>
   static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, const gk_scratch *scratch,
@@ -10739,16 +10750,17 @@ template <int Precision, class Item> struct gk__tensor_paths {
                gk__tensor_path<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>>
       emulated;
 };
-/* What the plan of a call for tensor cores depends on. plan_only: no kernels are compiled for it. */
+/* What the plan of a call for tensor cores depends on. plan_only: the kernels of the precision may not be compiled, so
+ * another one is asked in their place. */
 template <int Precision, class Args>
 cudaError_t gk__find_gpu_of_call(gk_precision precision, bool plan_only, gk__matmul_gpu *gpu) {
   typedef typename Args::item_type Item;
   typedef gk__tensor_paths<Precision, Item> paths;
-  const int least_code = std::is_same<Item, __half>::value ? 75 : 80;
-  if (plan_only) return gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), least_code, gpu);
-  if (precision == GK_PRECISION_TF32) return paths::tf32::template find_gpu<Args>(least_code, gpu);
-  if (precision == GK_PRECISION_EMULATED) return paths::emulated::template find_gpu<Args>(least_code, gpu);
-  return paths::half_types::template find_gpu<Args>(least_code, gpu);
+  typedef typename std::conditional<gk__half_traits<Item>::is_half, Item, float>::type Element;
+  if (plan_only) return gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), gk__tensor_type<Element>::code, gpu);
+  if (precision == GK_PRECISION_TF32) return paths::tf32::template find_gpu<Args>(gpu);
+  if (precision == GK_PRECISION_EMULATED) return paths::emulated::template find_gpu<Args>(gpu);
+  return paths::half_types::template find_gpu<Args>(gpu);
 }
 /* A planned product. */
 template <int Precision, class Args>
@@ -10770,9 +10782,10 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
   if (reinterpret_cast<uintptr_t>(from) % item_bytes)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is not aligned to its elements' %zu bytes", name, item_bytes);
   if (leading_dim < col_count)
-    return gk__fail(cudaErrorInvalidValue,
-                    "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu, for which 0 stands",
-                    name, leading_dim, col_count);
+    return gk__fail(
+        cudaErrorInvalidValue,
+        "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu elements (0: dense rows)", name,
+        leading_dim, col_count);
   const size_t max_items = static_cast<size_t>(-1) / item_bytes / 2;
   if (leading_dim > max_items / row_count ||
       (batch > 1 && stride > (max_items - row_count * leading_dim) / (batch - 1)))
@@ -11659,7 +11672,7 @@ struct gk__dist_b {
     if (reinterpret_cast<uintptr_t>(b) % item_bytes)
       return gk__fail(invalid, "%s: b is not aligned to its elements' %zu bytes", ctx.call, item_bytes);
     if (opts.matmul.ldb && opts.matmul.ldb < n)
-      return gk__fail(invalid, "%s: ldb is %zu, but the rows of B have %zu elements, for which 0 stands", ctx.call,
+      return gk__fail(invalid, "%s: ldb is %zu, but the rows of B have %zu elements (0: dense rows)", ctx.call,
                       opts.matmul.ldb, n);
     if (b == c) return gk__fail(invalid, "%s: c is the same memory as b; it needs its own", ctx.call);
     return gk__check_memory(ctx.call, "b", b);

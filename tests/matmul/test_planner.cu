@@ -193,6 +193,10 @@ TEST(planner_chooses_the_kernel) {
   EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 4096, 4096), wgmma);
   EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 2, 4096, 4096), wgmma);
   EXPECT_EQ(thin_plan(HOOK_ITEM_F32, 1, 8192, 8192), automatic);
+  hook_product padded = product_of(HOOK_ITEM_BF16, 4, 4096, 4096, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  EXPECT(hook_plan_product(padded, hopper).tensor());
+  padded.b.leading_dim = 4097; /* would be copied */
+  EXPECT(!hook_plan_product(padded, hopper).tensor());
   thin.k = 0;
   EXPECT(!hook_plan_product(thin, hopper).tensor());
 }
@@ -227,6 +231,22 @@ TEST(planner_keeps_strides_within_tma_limits) {
       EXPECT_EQ(static_cast<int>(hook_plan_product(p, hopper).plan),
                 static_cast<int>(more ? GK_PLAN_AUTO : GK_PLAN_WGMMA));
     }
+}
+
+/* An A that is split has more tiles, which may be more than a launch can number. Strides of a single product are not
+ * used. */
+TEST(planner_splits_no_more_than_tiles_can_be_numbered) {
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA};
+  hook_product p = product_of(HOOK_ITEM_F16, 10, 1, 1025, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA);
+  p.batch = size_t(1) << 23;
+  EXPECT_EQ(hook_plan_product(p, hopper).a.split, 16u);
+  p.batch = size_t(1) << 25;
+  EXPECT_EQ(hook_plan_product(p, hopper).a.split, 1u);
+  EXPECT(hook_plan_product(p, hopper).refused == NULL);
+  p.a.stride = size_t(1) << 40;
+  EXPECT(hook_plan_product(p, hopper).refused != NULL);
+  p.batch = 1;
+  EXPECT(hook_plan_product(p, hopper).refused == NULL);
 }
 
 TEST(planner_copies_what_is_not_aligned) {

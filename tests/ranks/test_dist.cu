@@ -480,7 +480,7 @@ TEST(wrong_arguments_of_matmul) {
     o.matmul.trans_b = 0, o.matmul.batch = 2;
     DEMAND_FAILS(cudaErrorInvalidValue, "nor one of a batch", call());
     o.matmul.batch = 0, o.matmul.ldb = 9;
-    DEMAND_FAILS(cudaErrorInvalidValue, "ldb is 9, but the rows of B have 10 elements, for which 0 stands", call());
+    DEMAND_FAILS(cudaErrorInvalidValue, "ldb is 9, but the rows of B have 10 elements (0: dense rows)", call());
     o.matmul.ldb = 0;
     for (const pieces &rows : {pieces{5, 4}, pieces{5, 6}, pieces{SIZE_MAX, 11}}) {
       o.rank_rows = rows.data();
