@@ -6782,6 +6782,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
   nothing[threadIdx.x] = 0
+/* *code becomes the architecture for which the kernel's code for this device was compiled, or -1 if it is empty. */
 template <class... Params> cudaError_t gk__find_code(const gk__kernel<Params...> &kernel, int *code) {
   const auto find = [&kernel](int, int *found) -> cudaError_t {
     cudaFuncAttributes attributes;
@@ -6789,7 +6790,7 @@ template <class... Params> cudaError_t gk__find_code(const gk__kernel<Params...>
     *found = attributes.sharedSizeBytes < GK__EMPTY_BYTES ? attributes.ptxVersion : -1;
     return cudaSuccess;
   };
-  return gk__failed(kernel.cache->code.get(code, find), "gk_matmul");
+  return kernel.cache->code.get(code, find);
 }
 /* Never launched: it stands for the kernels by mma.sync, for calls that only plan a product. */
 template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
@@ -7482,8 +7483,7 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitio
  * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that
  * has to be rounded, transposed or split, is first copied to the work area of the scratch. This pass runs at memory
  * bandwidth, and costs less than a product that reads such an operand directly. There are two exceptions, both on
- * Hopper: the kernels can read a K-major A that is not aligned, and the tf32 kernels round and transpose as they load.
- * */
+ * Hopper: the kernels can read an unaligned K-major A, and the tf32 kernels round and transpose as they load. */
 
 /* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). The half-precision
  * types may be incomplete here: emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
@@ -7491,6 +7491,15 @@ template <class Element> struct gk__tensor_type;
 template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75; };
 template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
 template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
+/* The least b with x <= 2^b, at most 63. */
+inline unsigned gk__ceil_log2(size_t x) {
+  unsigned bits = 0;
+  while (bits < 63 && x > size_t(1) << bits) bits++;
+  return bits;
+}
+/* The elements of a product of Items: those that are no half types go to tensor cores as floats, if at all. */
+template <class Item>
+using gk__tensor_element = typename std::conditional<gk__half_traits<Item>::is_half, Item, float>::type;
 
 /* An operand as the tensor-core kernels read it: the base address and the strides are multiples of 16 bytes, unless it
  * is split. */
@@ -8531,10 +8540,10 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
 template <class Item>
 cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k, size_t batch,
                             gk__partials *partials) {
-  typedef typename std::conditional<gk__half_traits<Item>::is_half, Item, float>::type Element; /* double has none */
   gk__mma_plan plan;
-  return precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(m, n, k, batch, &plan, partials)
-                                            : gk__plan_mma<1, Element>(m, n, k, batch, &plan, partials);
+  return precision == GK_PRECISION_EMULATED
+             ? gk__plan_mma<6, __nv_bfloat16>(m, n, k, batch, &plan, partials)
+             : gk__plan_mma<1, gk__tensor_element<Item>>(m, n, k, batch, &plan, partials);
 }
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
@@ -8563,6 +8572,8 @@ cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k
  * differ.
  *
  * These instructions exist in code for sm_90a only. */
+
+static const size_t gk__wgmma_max_tiles = 0x7fffffff / 8; /* of a launch */
 
 #ifdef GK__WGMMA
 
@@ -9029,8 +9040,8 @@ GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Fun
 }
 
 /* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
- * C, the others in another one: in rows, or in columns if the tile is transposed. If all of a line is
- * in C there are no branches between the loads of a functor, so that they overlap. */
+ * C, the others in another one: in rows, or in columns if the tile is transposed. If all of a line is in C there
+ * are no branches between the loads of a functor, so that they overlap. */
 template <class Out, class Func, int Count>
 GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float (&acc)[Count],
                            const gk__quad_layout &layout, size_t row0, size_t col0) {
@@ -9280,7 +9291,7 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
   const uintptr_t address = reinterpret_cast<uintptr_t>(v.data), lead_bytes = split > 1 ? address % 32 : 0;
   const size_t lead = lead_bytes / gk__wgmma_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
-  while (size_t(1) << p->split_shift < split) p->split_shift++;
+  p->split_shift = gk__ceil_log2(split);
   p->longer_count = static_cast<unsigned>(longer);
   p->lead = static_cast<unsigned>(lead);
   p->lda = static_cast<unsigned>(lda);
@@ -9290,8 +9301,9 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
     return gk__map_operand(to, v, rows, lead + (matrices - 1) * lda + k, batch, parts, box_rows);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
+  if (least_rows) return map(&p->a, least_rows, split);
   p->a = p->longer_a;
-  return !least_rows || map(&p->a, least_rows, split);
+  return true;
 }
 
 /* Launches the kernel. Without clusters the blocks are persistent. With clusters of `cluster_size` blocks, which split
@@ -9324,7 +9336,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
       gk__map_operand(&p.b, b, cols, x.k, x.batch, Shape::parts, Shape::col_count) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
-  if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > max_dim / 8 / (tiles_m * tiles_n))
+  if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k,
                     x.batch);
   p.dest = x.c;
@@ -9337,7 +9349,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.cols = static_cast<unsigned>(cols);
   p.box_rows = static_cast<unsigned>(box_rows);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth * cluster_size));
-  while (1u << p.cluster_shift < cluster_size) p.cluster_shift++;
+  p.cluster_shift = gk__ceil_log2(cluster_size);
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
@@ -10239,7 +10251,7 @@ template <class Args> cudaError_t gk__f64_hopper(const Args &p, int sms, bool *l
   if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions || p.batch >= limit / (tiles * p.partitions) ||
       p.partial_bytes() > GK__PARTIALS_BYTES)
     return cudaSuccess;
-  GK_TRY(gk__find_code(kernel, &code));
+  GK_TRY(gk__failed(gk__find_code(kernel, &code), "gk_matmul"));
   if (code < 0) return cudaSuccess;
   const size_t max_grid = p.limited(static_cast<size_t>(sms));
   const size_t smem = sizeof(double) * gk__f64_shape::stage_items * gk__f64_shape::stages;
@@ -10349,8 +10361,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
   dest.matrix = dest.part * parts;
   return dest;
 }
-/* The most tiles that a launch can have, and those of a product if they are as small as possible. */
-static const size_t gk__wgmma_max_tiles = 0x7fffffff / 8;
+/* The tiles of a product if they are as small as possible. */
 inline size_t gk__wgmma_tile_count(size_t m, size_t n) {
   return gk_ceil_div(m, size_t(64)) * gk_ceil_div(n, size_t(64));
 }
@@ -10411,10 +10422,10 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
   if (p.is_half_type()) {
-    const bool thin_by_tma = gpu.tensor_plan == GK_PLAN_WGMMA && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
-                             !gk__plan_copy(p, p.a, p.m, true, false).wanted &&
-                             !gk__plan_copy(p, p.b, p.n, true, false).wanted;
-    return (!thin || thin_by_tma) && volume >= 1e6;
+    if (volume < 1e6) return false;
+    if (!thin) return true;
+    return gpu.tensor_plan == GK_PLAN_WGMMA && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
+           !gk__plan_copy(p, p.a, p.m, true, false).wanted && !gk__plan_copy(p, p.b, p.n, true, false).wanted;
   }
   if (tf32) return !thin && volume >= 1.5e6;
   return !thin && volume >= 3e8 && volume >= 128 * (k * (m + n));
@@ -10441,8 +10452,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   const bool transposed_a = transposes && p.m <= p.n, transposed_b = transposes && p.m > p.n;
   plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposed_a);
   plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposed_b);
-  /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA
-   * can begin at any k; in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
+  /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
+   * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
   const bool k_major_b = p.b.k_major || transposed_b;
   if (by_tma && (tf32 ? !k_major_b : is_half_type && !(k_major_b && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
@@ -10461,7 +10472,7 @@ template <class... Params>
 cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_code, gk__matmul_gpu *gpu) {
   int code = 0;
   GK_TRY(gk__find_matmul_gpu(gpu));
-  GK_TRY(gk__find_code(kernel, &code));
+  GK_TRY(gk__failed(gk__find_code(kernel, &code), "gk_matmul"));
   gpu->tensor_plan = code >= least_code ? GK_PLAN_MMA : GK_PLAN_AUTO;
 #ifdef GK__WGMMA
   if (code < 0 && gk__tensor_map_encoder()) gpu->tensor_plan = GK_PLAN_WGMMA;
@@ -10489,10 +10500,13 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__f32_block<2, 2, 2, 2> block_64x128;
   typedef gk__f32_block<4, 1, 2, 2> block_128x64;
   static bool takes(const args &p) {
+    if (p.k < 16 || p.max_blocks || p.condition.flag || p.batch > 0x7fffffff || p.partial_bytes() > GK__PARTIALS_BYTES)
+      return false;
+    const cudaError_t earlier = cudaPeekAtLastError();
     int code = 0;
-    return p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff &&
-           p.partial_bytes() <= GK__PARTIALS_BYTES &&
-           !gk__find_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &code) && code > 0;
+    if (gk__find_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &code) != cudaSuccess)
+      gk__forget_error(earlier); /* a portable kernel runs instead */
+    return code > 0;
   }
   template <class Config> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
     const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
@@ -10620,8 +10634,7 @@ void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size
  * a sum stays below 2^126. */
 inline unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
 inline unsigned gk__max_split_bits(size_t k) {
-  unsigned bits = 0;
-  while (bits < 63 && k > size_t(1) << bits) bits++;
+  const unsigned bits = gk__ceil_log2(k);
   return (127u + (126u - bits) / 2) << 23;
 }
 
@@ -10756,8 +10769,8 @@ template <int Precision, class Args>
 cudaError_t gk__find_gpu_of_call(gk_precision precision, bool plan_only, gk__matmul_gpu *gpu) {
   typedef typename Args::item_type Item;
   typedef gk__tensor_paths<Precision, Item> paths;
-  typedef typename std::conditional<gk__half_traits<Item>::is_half, Item, float>::type Element;
-  if (plan_only) return gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), gk__tensor_type<Element>::code, gpu);
+  if (plan_only)
+    return gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), gk__tensor_type<gk__tensor_element<Item>>::code, gpu);
   if (precision == GK_PRECISION_TF32) return paths::tf32::template find_gpu<Args>(gpu);
   if (precision == GK_PRECISION_EMULATED) return paths::emulated::template find_gpu<Args>(gpu);
   return paths::half_types::template find_gpu<Args>(gpu);

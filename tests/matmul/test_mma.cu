@@ -4,8 +4,6 @@
 #include "hooks.h"
 #include "products.h"
 
-#include <algorithm>
-
 /* The stages of each configuration on this GPU. */
 struct mma_stages {
   int stages[2];
@@ -83,22 +81,19 @@ template <class E, class O> static void check_mma_tiles(int trans) {
   check_mma_tile<1, typename hook_mma_tiles<1, E>::small_config, E, O>(1, trans, 9, {1, 2, 3, 5, 9});
 }
 
-template <class T> static bool has_mma(gk_precision precision) {
-  const std::vector<gk_plan> plans = plans_of<T, float>(precision);
-  return std::find(plans.begin(), plans.end(), GK_PLAN_MMA) != plans.end();
-}
-
 TEST(tiles_of_mma_sync) {
-  if (!has_mma<__half>(GK_PRECISION_DEFAULT)) SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
+  if (!has_plan<__half, float>(GK_PRECISION_DEFAULT, GK_PLAN_MMA))
+    SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
   check_mma_tiles<__half, float>(0);
   check_mma_tiles<__half, float>(3);
-  if (!has_mma<float>(GK_PRECISION_TF32)) return;
+  if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_MMA)) return;
   check_mma_tiles<float, float>(1);
   check_mma_tiles<float, float>(2);
 }
 
 TEST(the_large_tile_of_emulated_products) {
-  if (!has_mma<float>(GK_PRECISION_EMULATED)) SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
+  if (!has_plan<float, float>(GK_PRECISION_EMULATED, GK_PLAN_MMA))
+    SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
   typedef hook_mma_tiles<6, __nv_bfloat16>::large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
   check_mma_tile<6, large, __nv_bfloat16, float>(0, 1, 3, {1, 3});
   check_mma_tile<6, large, __nv_bfloat16, float>(0, 2, 3, {2});

@@ -233,6 +233,11 @@ template <class T, class O> std::vector<gk_plan> plans_of(gk_precision precision
   return plans;
 }
 
+template <class T, class O> bool has_plan(gk_precision precision, gk_plan plan) {
+  const std::vector<gk_plan> plans = plans_of<T, O>(precision);
+  return std::find(plans.begin(), plans.end(), plan) != plans.end();
+}
+
 /* The same, for tests that check nothing without one: these are skipped. */
 template <class T, class O> std::vector<gk_plan> require_plans(gk_precision precision) {
   const std::vector<gk_plan> plans = plans_of<T, O>(precision);
