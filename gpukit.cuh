@@ -9815,7 +9815,7 @@ struct gk__hopper_costs {
   /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one or two blocks share a multiprocessor.
    * after: of a block that has a multiprocessor to itself at the end of a launch of several waves. */
   unsigned each[2], after;
-  unsigned begin, once; /* begin: prologue and epilogue of a block; once: for each product */
+  unsigned begin; /* to begin a block and to end it */
 };
 /* Costs of the portable kernels of floats, in clocks unless another unit is given, in addition to the multiply-adds. */
 struct gk__simt_costs {
@@ -9823,13 +9823,11 @@ struct gk__simt_costs {
   unsigned begin;     /* to begin a block and to end it */
   unsigned groups[2]; /* reduction of each group: up to 2048 accumulators; more: 1/100 clock for each */
   unsigned once[2];   /* for each product: a constant; 1/100 clock for each element of a tile */
-  /* Rows that are not 16-byte aligned: percent of the clocks; 1/100 clock for each element of a block's tile. */
-  unsigned unaligned[2];
 };
 /* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
-  unsigned busy;  /* throughput of eight warps, in percent of that of twelve */
   unsigned begin; /* to begin a block and to end it */
+  unsigned item;  /* 1/100 clock for each element of a block's tile */
 };
 /* All costs. full_tile: Hopper tiles of 128 x 128; half_tile: of half that size. */
 struct gk__plan_costs {
@@ -9838,16 +9836,16 @@ struct gk__plan_costs {
   gk__f64_costs doubles;
   gk__reduce_costs reduce;
 };
-/* Fitted to 9,500 plans of 566 random shapes and to 194 products of the bench on an H200, half of them with Hopper's
- * kernels, by a random search for the choices that lose least. The costs of reducing partials, which all types share,
- * were kept. Over shapes that such a fit did not see the chosen plan takes 2.5 % longer than the best measured one, and
- * 3.7 % with Hopper's kernels; one split of k for both accounts for 0.6 % of that. `make bench-refit` fits to half of
- * the plans in files of the bench, by a pattern search, and prints what its choices lose over either half. */
+/* Fitted on an H200 by a random search for the choices that lose least: for floats to 14,700 plans of 776 products
+ * (those of the bench, and random ones), for doubles to 10,500 of 734. The costs of reducing partials, which all types
+ * share, were kept. Of other products, the chosen plan loses 2.2 % of the time to the best measured one for floats,
+ * with Hopper's kernels and without, and 1.1 % for doubles. `make bench-refit` fits to half of the products in files of
+ * the bench, and prints what the choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
-  static const gk__plan_costs costs = {{{111, 206}, 118, 16343, 1264},
-                                       {{156, 243}, 151, 8442, 989},
-                                       {{63, 88}, 834, {241, 16}, {2368, 61}, {6, 19}},
-                                       {90, 1500},
+  static const gk__plan_costs costs = {{{128, 247}, 153, 13601},
+                                       {{153, 270}, 169, 9029},
+                                       {{59, 94}, 1403, {291, 16}, {1922, 63}},
+                                       {2519, 25},
                                        gk__measured_reduce_costs()};
   return costs;
 }
@@ -9859,7 +9857,7 @@ struct gk__tile_facts {
   unsigned warps;  /* in one group */
   unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
   unsigned room;   /* groups whose registers fit on a multiprocessor */
-  unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak */
+  unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak (portable kernels) */
   bool hopper;     /* by the Hopper kernel of floats */
   const gk__plan_costs *costs;
   size_t tile_count(size_t m, size_t n) const { return gk_ceil_div(m, row_count) * gk_ceil_div(n, col_count); }
@@ -9882,11 +9880,10 @@ struct gk__plan_query {
   gk__split_k order;
   gk_plan wanted;
   int sms;
-  bool has_hopper, unaligned;
+  bool has_hopper;
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && has_hopper == other.has_hopper && unaligned == other.unaligned &&
-           gk__same_split_k(order, other.order);
+           sms == other.sms && has_hopper == other.has_hopper && gk__same_split_k(order, other.order);
   }
 };
 inline bool gk__is_hopper_plan(gk_plan plan) {
@@ -9903,7 +9900,7 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, co
   const size_t blocks = tiles * partitions, resident = tile_facts.room * sms;
   const size_t full_waves = blocks / resident, rest = blocks % resident;
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (partitions > 1 ? depth : last);
-  unsigned long long clocks = full_waves * (work * t.each[tile_facts.room - 1] / 100 + t.begin) + t.once;
+  unsigned long long clocks = full_waves * (work * t.each[tile_facts.room - 1] / 100 + t.begin);
   if (rest > 0) {
     const size_t blocks_per_sm = gk_ceil_div(rest, sms);
     /* The last partitions start last. */
@@ -9922,10 +9919,9 @@ inline size_t gk__throughput(const gk__simt_costs &costs, size_t warp_count) {
   if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
   return percent * warp_count / slots;
 }
-/* The same of doubles, which warps multiply on tensor cores. */
-inline size_t gk__throughput(const gk__f64_costs &costs, size_t warp_count) {
-  if (warp_count < 8) return warp_count * costs.busy / 8;
-  return warp_count < 12 ? costs.busy + (warp_count - 8) * (100 - costs.busy) / 4 : 100;
+/* The same of doubles, which warps multiply on tensor cores: eight warps keep them busy. */
+inline size_t gk__throughput(const gk__f64_costs &, size_t warp_count) {
+  return warp_count < 8 ? warp_count * 100 / 8 : 100;
 }
 /* The blocks of a product by a portable kernel. */
 struct gk__block_load {
@@ -9943,13 +9939,12 @@ struct gk__block_load {
     work = tile_facts.row_count * tile_facts.col_count * groups * static_cast<size_t>(query.order.depth) * 100 /
            (128 * tile_facts.share);
   }
-  /* The clocks of a multiprocessor that runs `blocks` of them. The last ones are a term of their own, because blocks do
-   * not end together. */
-  template <class Costs> unsigned long long clocks(const Costs &costs, size_t blocks) const {
-    const size_t rest = blocks % resident;
-    unsigned long long sum = (blocks - rest) * work * 100 / gk__throughput(costs, resident * warps);
+  /* The clocks of a multiprocessor. The last blocks are a term of their own: they have it to themselves. */
+  template <class Costs> unsigned long long clocks(const Costs &costs) const {
+    const size_t rest = blocks_per_sm % resident;
+    unsigned long long sum = (blocks_per_sm - rest) * work * 100 / gk__throughput(costs, resident * warps);
     if (rest) sum += rest * work * 100 / gk__throughput(costs, rest * warps);
-    return sum + blocks * costs.begin;
+    return sum + blocks_per_sm * costs.begin;
   }
 };
 /* The clocks of a product by the portable kernels of floats, approximately: those of its blocks, and to reduce partials
@@ -9957,13 +9952,10 @@ struct gk__block_load {
 inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
   const gk__simt_costs &costs = tile_facts.costs->floats;
   const gk__block_load load(tile_facts, query);
-  const size_t blocks =
-      load.blocks_per_sm > load.resident ? gk_round_up(load.blocks_per_sm, load.resident) : load.blocks_per_sm;
   const size_t items = tile_facts.row_count * tile_facts.col_count;
-  unsigned long long clocks = load.clocks(costs, blocks);
+  unsigned long long clocks = load.clocks(costs);
   if (load.groups > 1) clocks += load.groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
-  if (query.unaligned) clocks += clocks * costs.unaligned[0] / 100 + blocks * items * costs.unaligned[1] / 100;
-  return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
+  return clocks + costs.once[0] + items * costs.once[1] / 100;
 }
 
 template <class Acc> struct gk__tiles {
@@ -9971,18 +9963,15 @@ template <class Acc> struct gk__tiles {
   /* The shortest k that is split. Small products come in batches: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS
    * with 1, 2 and 4 partitions (H200). A larger one gains: 550 x 222 x 123 takes 0.6 of the time. */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 128 ? 129 : 64; }
-  static const size_t least_part = 32;        /* the shortest partition */
-  static const unsigned long long doubt = 76; /* a further split must save more than 1/doubt of the clocks */
-  /* Limit of the blocks of a product in four or more partitions, for each block that a multiprocessor holds. */
-  static const size_t most_blocks = 5 * 132;
+  static size_t least_part() { return 36; } /* the shortest partition */
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 86, false, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 78, false, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 43, false, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, true, &costs},
+                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, true, &costs},
+                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, true, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, false, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, false, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -9991,21 +9980,20 @@ template <class Acc> struct gk__tiles {
 };
 template <> struct gk__tiles<double> {
   static const int item_count = 3;
-  static size_t least_k(size_t, size_t) { return 64; }
-  static const size_t least_part = 16;
-  static const unsigned long long doubt = 30;
-  static const size_t most_blocks = 1 << 20;
+  static size_t least_k(size_t, size_t) { return 36; }
+  static size_t least_part() { return 16; }
   /* The 64 x 128 tile stands for the Hopper kernel, the fastest. */
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 94, false, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, false, &costs},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 60, false, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 96, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 73, false, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 62, false, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
     const gk__block_load load(tile_facts, query);
-    return load.clocks(tile_facts.costs->doubles, load.blocks_per_sm);
+    const gk__f64_costs &costs = tile_facts.costs->doubles;
+    return load.clocks(costs) + load.blocks_per_sm * tile_facts.row_count * tile_facts.col_count * costs.item / 100;
   }
 };
 /* The clocks of a product with such a tile, and of the reduction of its partials. */
@@ -10016,8 +10004,6 @@ template <class Acc> unsigned long long gk__clocks(const gk__tile_facts &tile_fa
          gk__reduction_clocks(tile_facts.costs->reduce, query.m, query.n, query.batch, in_block ? 1 : partitions,
                               sizeof(Acc));
 }
-/* Whether rows are unaligned if they are contiguous: the split must not depend on leading dimensions. */
-inline bool gk__contiguous_rows_unaligned(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 
 /* The split of a thin product: enough partitions for 264 blocks if there are fewer than 200, at most ceil(k / 512). */
 inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
@@ -10031,13 +10017,12 @@ inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum)
   return gk_ceil_div(k, depth) < partitions ? 0 : depth;
 }
 /* The number of partitions with which both the portable tiles alone and all tiles, Hopper's included, take about as
- * little time as they can: a split must serve GPUs with and without Hopper's kernels. A further split must save more
- * than the estimate's error. */
+ * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, true, gk__contiguous_rows_unaligned(m, n, k)};
+  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, true};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
-  const size_t limit = k / tiles::least_part;
+  const size_t limit = k / tiles::least_part();
   const unsigned most =
       limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_PARTITIONS;
   for (unsigned s = 1; s <= most; s++) {
@@ -10047,7 +10032,6 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
     query.order = {0, s, static_cast<int>(depth)};
     for (int i = 0; i < tiles::item_count; i++) {
       const gk__tile_facts tile_facts = tiles::facts(i);
-      if (s >= 4 && tile_facts.tile_count(m, n) * s > tiles::most_blocks * tile_facts.room) continue;
       const unsigned long long estimate = gk__clocks<Acc>(tile_facts, query);
       for (int set = tile_facts.hopper ? 1 : 0; set < 2; set++)
         if (estimate < clocks[set][s]) clocks[set][s] = estimate;
@@ -10060,7 +10044,7 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
   for (unsigned s = 1; s <= most; s++) {
     if (clocks[0][s] == ~0ull || clocks[1][s] == ~0ull) continue;
     const unsigned long long cost = clocks[0][s] * 1024 / least[0] + clocks[1][s] * 1024 / least[1];
-    if (s > 1 && cost + cost / tiles::doubt >= best) continue;
+    if (cost >= best) continue;
     best = cost;
     partitions = s;
   }
@@ -10125,7 +10109,7 @@ template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Fi
   return cached.plan;
 }
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false},
+  return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc> gk__tile_facts gk__cached_tile_plan(const gk__plan_query &query) {
@@ -10579,8 +10563,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   if (gk__warp_tile_path<Args>::takes(p, plan, gpu.sms, gpu.smem_limit))
     return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *partials, gpu.sms);
   const gk__tile_facts tile_facts = gk__cached_tile_plan<typename Args::acc_type>(
-      {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::takes(p),
-       gk__contiguous_rows_unaligned(p.lda, p.ldb, 0)});
+      {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::takes(p)});
   return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, gpu.sms)
                            : gk__launch_portable(p, tile_facts.plan, partials, gpu);
 }

@@ -1,4 +1,4 @@
-/* How long random products take by each of many plans, for --plan-times=FILE, which bench-refit reads: strict products by
+/* How long products take by each of many plans, for --plan-times=FILE, which bench-refit reads: strict products by
  * the plans that the planner takes for good ones, and some others; products by mma.sync by those of mma_plans.h. Every
  * result is checked. */
 #ifndef BENCH_PLAN_TIMES_H
@@ -15,16 +15,25 @@ inline bool plan_times_wanted(const char *type) {
   c.group = "plan", c.what = "times", c.type = type, c.modes = BENCH_HOT;
   return bench_wanted(&c);
 }
-/* Runs `time_shape` on random shapes from the first seed on, for bench.plan_seconds: on two of any edges, then on two of
- * multiples of 32. It has the memory that a call with any of the plans needs for partials. */
-template <class TimeShape> void time_random_shapes(const TimeShape &time_shape) {
+/* The i-th shape: first those of the bench, then random ones: two of any edges, two of multiples of 32, and two whose
+ * edges up to 5000 are equally likely. */
+inline random_shape plan_shape_at(size_t i, random_numbers *draw) {
+  const size_t fixed_count = sizeof(shapes) / sizeof(*shapes), most = 5000;
+  if (i < fixed_count) return {shapes[i].m, shapes[i].n, shapes[i].k, false, false};
+  if (i / 2 % 3 < 2) return next_shape(draw, i / 2 % 3);
+  const size_t m = 1 + draw->below(most), n = 1 + draw->below(most), k = 1 + draw->below(most);
+  return {m, n, k, draw->below(2) != 0, draw->below(2) != 0};
+}
+/* Runs `time_shape` on shapes for bench.plan_seconds, the random ones from the first seed on. It has the memory that a
+ * call with any of the plans needs for partials. */
+template <class TimeShape> void time_shapes(const TimeShape &time_shape) {
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   gk_scratch scratch = {};
   GK_CHECK(gk_scratch_create(&scratch, gk_matmul_scratch_bytes(), bench.stream));
   random_numbers draw = random_from(bench.seeds[0]);
   for (size_t i = 0; i < bench.random_count && seconds() < bench.plan_seconds; i++) {
-    const plan_times times = time_shape(next_shape(&draw, i / 2 % 2), &scratch);
+    const plan_times times = time_shape(plan_shape_at(i, &draw), &scratch);
     if (!times.plans.empty()) bench_write_plans(times);
   }
   GK_CHECK(gk_scratch_destroy(&scratch));
@@ -116,7 +125,7 @@ template <class T> void time_plans(const char *type) {
   call.a = reinterpret_cast<T *>(bench.in), call.c = reinterpret_cast<T *>(bench.out);
   call.way.units = 16, call.batch = 1;
   reference_fill(reinterpret_cast<T *>(bench.in), bench.capacity / sizeof(T), 3);
-  time_random_shapes([&](const random_shape &shape, gk_scratch *scratch) {
+  time_shapes([&](const random_shape &shape, gk_scratch *scratch) {
     call.m = shape.m, call.n = shape.n, call.k = shape.k, call.scratch = scratch;
     call.trans_a = shape.trans_a, call.trans_b = shape.trans_b;
     return time_shape(call, type);
@@ -197,7 +206,7 @@ template <int Making, int Products, class Element, class T> void time_mma_plans(
   call.a = reinterpret_cast<T *>(bench.in), call.c = reinterpret_cast<T *>(bench.out);
   call.way = way, call.batch = 1, call.trans_b = true;
   reference_fill(reinterpret_cast<T *>(bench.in), bench.capacity / sizeof(T), 3);
-  time_random_shapes([&](const random_shape &shape, gk_scratch *scratch) {
+  time_shapes([&](const random_shape &shape, gk_scratch *scratch) {
     call.m = shape.m, call.n = shape.n, call.k = shape.k, call.scratch = scratch;
     return time_mma_shape<Making, Products, Element>(call);
   });

@@ -19,7 +19,6 @@ struct plan_shape {
   /* Of contiguous operands. */
   size_t lda() const { return trans_a ? m : k; }
   size_t ldb() const { return trans_b ? k : n; }
-  bool unaligned() const { return gk__contiguous_rows_unaligned(lda(), ldb(), 0); }
   bool operator==(const plan_shape &other) const {
     return type == other.type && m == other.m && n == other.n && k == other.k && trans_a == other.trans_a &&
            trans_b == other.trans_b && hopper == other.hopper;
@@ -54,14 +53,14 @@ inline gk__split_k plan_split(size_t k, unsigned partitions) {
 template <class Acc> unsigned long long plan_clocks(const plan_shape &shape, const plan_time &plan, int sms) {
   const gk__split_k order = plan_split(shape.k, plan.partitions);
   return gk__clocks<Acc>(gk__tiles<Acc>::facts(plan.tile_idx),
-                         {shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper, shape.unaligned()});
+                         {shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper});
 }
 /* Every plan of a shape: each tile with each number of partitions that gk__plan_split_k chooses from, and some more. */
 template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
   typedef gk__tiles<Acc> tiles;
   std::vector<plan_time> plans;
   for (unsigned partitions = 1; partitions <= GK__MATMUL_PARTITIONS; partitions++) {
-    if (partitions > 1 && shape.k / partitions < tiles::least_part) break;
+    if (partitions > 1 && shape.k / partitions < tiles::least_part()) break;
     if (plan_split(shape.k, partitions).depth == 0 || !gk__partials_fit<Acc>(shape.m, shape.n, partitions)) continue;
     for (int tile_idx = 0; tile_idx < tiles::item_count; tile_idx++)
       if (shape.hopper || !tiles::facts(tile_idx).hopper) plans.push_back({tile_idx, partitions, 0});
@@ -72,7 +71,7 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
 template <class Acc> plan_time plan_chosen(const plan_shape &shape, int sms) {
   const gk__split_k order = gk__plan_split_k<Acc>(shape.m, shape.n, shape.k);
   const gk__tile_facts chosen =
-      gk__plan_tile<Acc>({shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper, shape.unaligned()});
+      gk__plan_tile<Acc>({shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper});
   plan_time plan = {-1, order.partitions, 0};
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++)
     if (gk__tiles<Acc>::facts(i).plan == chosen.plan) plan.tile_idx = i;

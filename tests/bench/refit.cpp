@@ -9,83 +9,65 @@
 #include <string.h>
 
 static const char usage[] =
-    "refit FILE.csv...   fits the planners' costs to half of the shapes in files of `bench --plan-times=FILE.csv`, "
-    "and\n"
-    "                    prints the tables, and what is lost by the plans that are chosen by them and by those of the\n"
-    "                    header against the best plans measured, over either half\n";
+    "refit [--keep=reduce.] FILE.csv...\n"
+    "    Fits the planners' costs to half of the shapes in files of `bench --plan-times=FILE.csv`, and prints the "
+    "tables,\n"
+    "    and what is lost by the plans that are chosen by them and by those of the header against the best plans\n"
+    "    measured, over either half. --keep=reduce. keeps the costs of reducing partials, on which products by "
+    "mma.sync\n"
+    "    depend, too: for files that have no such products.\n";
 
 static void print_heading(const char *title) {
   printf("\n%s\n%-16s %6s %10s %9s %9s %9s %12s  %s\n", title, "table", "shapes", "estimates", "loses", "95 %", "worst",
          "not measured", "at");
 }
-static void print_figures(const std::string &name, size_t shapes, double error, double mean, double percentile_95,
-                          double worst, size_t not_measured, const std::string &worst_at) {
-  printf("%-16s %6zu %9.1f%% %8.2f%% %8.2f%% %8.2f%% %12zu  %s\n", name.c_str(), shapes, 100 * error, 100 * mean,
-         100 * percentile_95, 100 * worst, not_measured, worst_at.c_str());
-}
-
-/* --- Strict products ----------------------------------------------------------------------------------------------*/
-
-static void print_strict(const std::string &name, const refit_table &table, const std::vector<refit_shape> &shapes) {
+template <class Table, class Shape>
+static void print_losses(const std::string &name, const Table &table, const std::vector<Shape> &shapes) {
   const refit_losses losses = refit_losses_by(table, shapes);
-  print_figures(name, losses.shapes, refit_figures_by(table, shapes).error, losses.mean, losses.percentile_95,
-                losses.worst, losses.not_measured, losses.worst_at);
+  printf("%-16s %6zu %9.1f%% %8.2f%% %8.2f%% %8.2f%% %12zu  %s\n", name.c_str(), losses.shapes, 100 * losses.error,
+         100 * losses.mean, 100 * losses.percentile_95, 100 * losses.worst, losses.not_measured,
+         losses.worst_at.c_str());
 }
-static void print_half(const char *title, const refit_table &fitted, const std::vector<refit_shape> &shapes) {
+template <class Table, class Shapes>
+static void print_half(const char *title, const std::string &type, const Table &header, const Table &fitted,
+                       const Shapes &shapes) {
   print_heading(title);
-  for (const char *type : {"f32", "f64"}) {
-    std::vector<refit_shape> of_type;
-    for (const refit_shape &shape : shapes)
-      if (shape.times.shape.type == type) of_type.push_back(shape);
-    if (of_type.empty()) continue;
-    print_strict(std::string(type) + " header", refit_header(), of_type);
-    print_strict(std::string(type) + " fitted", fitted, of_type);
-  }
+  print_losses(type + " header", header, shapes);
+  print_losses(type + " fitted", fitted, shapes);
 }
-static refit_table fit_strict(const refit_data &data) {
-  if (data.fitted.empty()) return refit_header();
-  const refit_table fitted = refit_fit(refit_header(), data.fitted, 200);
-  printf("\nstrict products, fitted to %zu shapes:\n\n%s\n%s\n%s", data.fitted.size(),
-         refit_initialiser(fitted.costs.reduce).c_str(), refit_initialiser(fitted.costs).c_str(),
-         refit_tiles(fitted).c_str());
-  print_half("shapes that it was not fitted to", fitted, data.checked);
-  print_half("shapes that it was fitted to", fitted, data.fitted);
-  return fitted;
-}
-
-/* --- Products by mma.sync -----------------------------------------------------------------------------------------*/
-
-static void print_mma(const std::string &name, const refit_mma_table &table,
-                      const std::vector<refit_mma_shape> &shapes) {
-  const refit_mma_losses losses = refit_mma_losses_by(table, shapes);
-  print_figures(name, losses.shapes, losses.error, losses.mean, losses.percentile_95, losses.worst, losses.not_measured,
-                losses.worst_at);
-}
-static void print_half(const char *title, const std::string &type, const refit_mma_table &fitted,
-                       const std::vector<refit_mma_shape> &shapes) {
-  print_heading(title);
-  print_mma(type + " header", refit_mma_header(type), shapes);
-  print_mma(type + " fitted", fitted, shapes);
+/* Fits the numbers of one type, in `table`. */
+static void fit_strict(const refit_data &data, const std::string &kept, refit_table *table) {
+  if (data.fitted.empty()) return;
+  *table = refit_fit(*table, data, 20000, kept);
+  const char *const type = data.doubles ? "f64" : "f32";
+  print_half("shapes that it was not fitted to", type, refit_header(), *table, data.checked);
+  print_half("shapes that it was fitted to", type, refit_header(), *table, data.fitted);
 }
 static void fit_mma(const refit_mma_data &data, const std::string &type, const gk__reduce_costs &reduce) {
   if (data.fitted.empty()) return;
-  const refit_mma_table fitted = refit_mma_fit({reduce, refit_mma_header(type).tiles}, data.fitted, 5000);
+  const refit_mma_table header = refit_mma_header(type);
+  const refit_mma_table fitted = refit_mma_fit({reduce, header.tiles}, data.fitted, 5000);
   printf("\nmma.sync, %s: gk__mma_tiles, fitted to %zu shapes:\n\n%s", type.c_str(), data.fitted.size(),
          refit_mma_initialiser(fitted).c_str());
-  print_half("shapes that it was not fitted to", type, fitted, data.checked);
-  print_half("shapes that it was fitted to", type, fitted, data.fitted);
+  print_half("shapes that it was not fitted to", type, header, fitted, data.checked);
+  print_half("shapes that it was fitted to", type, header, fitted, data.fitted);
 }
 
 int main(int argc, char **argv) {
-  refit_data strict;
+  refit_data floats = {false, {}, {}}, doubles = {true, {}, {}};
+  std::string kept = "nothing";
   const char *const mma_types[] = {"f16", "tf32", "emulated"};
   refit_mma_data mma[3];
-  if (argc < 2 || argv[1][0] == '-') {
+  if (argc < 2 || (argv[1][0] == '-' && strncmp(argv[1], "--keep=", 7))) {
     const bool help = argc > 1 && !strcmp(argv[1], "--help");
     fputs(usage, help ? stdout : stderr);
     return help ? 0 : 2;
   }
   for (int i = 1; i < argc; i++) {
+    if (!strncmp(argv[i], "--keep=", 7)) {
+      kept = argv[i] + 7;
+      continue;
+    }
     plan_file file;
     std::string bad;
     std::ifstream from(argv[i]);
@@ -95,18 +77,23 @@ int main(int argc, char **argv) {
       return fprintf(stderr, "%s: has no plans, or no line \"# sms: \"\n", argv[i]), 2;
     printf("%s: %zu shapes, %s, build %s, commit %s\n", argv[i], file.shapes.size(), file.head.get("gpu").c_str(),
            file.head.get("build").c_str(), file.head.get("commit").c_str());
-    refit_add(&strict, file);
+    refit_add(&floats, file);
+    refit_add(&doubles, file);
     for (size_t type = 0; type < 3; type++) refit_mma_add(&mma[type], file, mma_types[type]);
     for (const plan_times &times : file.shapes)
       if (is_mma_type(times.shape.type) && file.smem_limit() == 0)
         return fprintf(stderr, "%s: has plans of mma.sync, but no line \"# smem: \"\n", argv[i]), 2;
   }
-  const gk__reduce_costs reduce = fit_strict(strict).costs.reduce;
-  for (size_t type = 0; type < 3; type++) fit_mma(mma[type], mma_types[type], reduce);
+  refit_table table = refit_header();
+  fit_strict(floats, kept, &table);
+  fit_strict(doubles, kept, &table);
+  if (!floats.fitted.empty() || !doubles.fitted.empty())
+    printf("\nstrict products:\n\n%s\n%s\n%s", refit_initialiser(table.costs.reduce).c_str(),
+           refit_initialiser(table.costs).c_str(), refit_print_tiles(table).c_str());
+  for (size_t type = 0; type < 3; type++) fit_mma(mma[type], mma_types[type], table.costs.reduce);
   printf(
       "\nestimates: how far they are off, in the mean; loses: the share of the time that the best measured plan would "
-      "save;\nnot measured: choices of plans without a time, which are in no figure of strict products. By mma.sync "
-      "the "
-      "measured plan\nwith the least estimate counts instead\n");
+      "save;\nnot measured: choices of plans without a time; the measured plan with the least estimate counts "
+      "instead\n");
   return 0;
 }

@@ -1,30 +1,126 @@
-/* Fits the costs of strict products to measured times of plans (plans.h), and says what the choices by a table lose. Plain
- * C++: nothing here needs a GPU. Include gpukit.cuh first.
+/* Fits the planners' costs to measured times of plans (plans.h), and says what the choices by a table lose. Here is what
+ * all fits share, and the fit of strict products; that of mma.sync is in refit_mma.h. Plain C++: nothing here needs a
+ * GPU. Include gpukit.cuh first.
  *
- * Every other shape of a file is fitted to; the others say what the result is worth. The fit is a pattern search (Hooke
- * and Jeeves, "Direct search" solution of numerical and statistical problems, 1961): each number in turn is made larger
- * or smaller by a share of itself where that is better, and after each round all of them take the round's step once
- * more. At first better means estimates that are less far off. From there on, with the loss of the choices added to that:
- * the loss alone has steps, and stretches without slope. */
+ * Each type is fitted on its own. Every other shape of a type is fitted to; the others say what the result is worth. */
 #ifndef BENCH_REFIT_H
 #define BENCH_REFIT_H
 
 #include "plans.h"
+#include "random.h"
 
 #include <sstream>
 
-/* --- A table that can be changed ----------------------------------------------------------------------------------*/
+/* --- Choices and what they lose -----------------------------------------------------------------------------------*/
 
+/* Of the plans of a shape that were measured the best, and the one that a table takes for the best (HUGE_VAL: none of
+ * them is the planner's). `error`: how far the estimates are off, as a mean of |log(estimate / time)|. `is_measured`:
+ * of all plans the table would choose that one, too. */
+struct refit_choice {
+  double best_us, taken_us, error;
+  bool is_measured;
+};
+/* What the choices lose against the best measured plans: the share of the time that these would save. */
+struct refit_losses {
+  size_t shapes, not_measured;
+  double error, mean, percentile_95, worst;
+  std::string worst_at;
+};
+template <class Table, class Shape> refit_losses refit_losses_by(const Table &table, const std::vector<Shape> &shapes) {
+  refit_losses result = {shapes.size(), 0, 0, 0, 0, 0, ""};
+  std::vector<double> losses;
+  for (const Shape &one : shapes) {
+    const refit_choice choice = refit_choose(table, one);
+    result.not_measured += !choice.is_measured;
+    if (choice.taken_us == HUGE_VAL) continue;
+    const double loss = 1 - choice.best_us / choice.taken_us;
+    losses.push_back(loss), result.mean += loss, result.error += choice.error;
+    if (losses.size() > 1 && loss <= result.worst) continue;
+    const plan_shape &shape = one.times.shape;
+    char at[120];
+    snprintf(at, sizeof(at), "%s %zux%zux%zu%s%s", shape.type.c_str(), shape.m, shape.n, shape.k,
+             shape.trans_a ? " A'" : "", shape.trans_b ? " B'" : "");
+    result.worst = loss, result.worst_at = at;
+  }
+  if (losses.empty()) return result;
+  std::sort(losses.begin(), losses.end());
+  result.mean /= static_cast<double>(losses.size()), result.error /= static_cast<double>(losses.size());
+  result.percentile_95 = losses[losses.size() * 95 / 100];
+  return result;
+}
+
+/* What a fit makes small: what the choices lose, a tenth of how far the estimates are off, and `not_measured` for each
+ * choice that was not measured. Shapes of which no measured plan is the planner's have no part in it. */
+template <class Table, class Shape>
+double refit_badness(const Table &table, const std::vector<Shape> &shapes, double not_measured) {
+  double sum = 0;
+  for (const Shape &shape : shapes) {
+    const refit_choice choice = refit_choose(table, shape);
+    if (choice.taken_us == HUGE_VAL) continue;
+    sum += log(choice.taken_us / choice.best_us) + 0.1 * choice.error + (choice.is_measured ? 0 : not_measured);
+  }
+  return sum;
+}
+
+/* --- The search ---------------------------------------------------------------------------------------------------*/
+
+/* Numbers of a group also take steps together. */
+struct refit_number {
+  double value;
+  size_t group;
+};
+inline double refit_random(random_numbers *draw) { /* between -1 and 1 */
+  return static_cast<double>(draw->below(1 << 20)) * 0x1p-19 - 1;
+}
+/* A random search. A step multiplies one number, all numbers of a group, or each of them by another random factor, and
+ * stays where `badness` of the numbers is smaller. How wide the steps are follows from how often they stay. Once they
+ * are very narrow they are wide again, since what choices lose has steps, and stretches without slope. */
+template <class Badness>
+std::vector<refit_number> refit_search(std::vector<refit_number> best, double smallest, int steps,
+                                       const Badness &badness) {
+  const double widest = 1, narrowest = 0.002;
+  double least = badness(best);
+  random_numbers draw = random_from(1);
+  std::vector<double> widths(best.size() * 3,
+                             widest); /* of the logs of the factors, for each number and kind of step */
+  for (int step = 0; step < steps; step++) {
+    const size_t i = draw.below(best.size()), kind = step % 2 ? 0 : 1 + draw.below(2);
+    double &width = widths[kind * best.size() + i];
+    std::vector<refit_number> next = best;
+    double factor = exp(width * refit_random(&draw));
+    for (size_t j = 0; j < next.size(); j++) {
+      if (kind > 0 ? next[j].group != next[i].group : j != i) continue;
+      if (kind == 2) factor = exp(width * refit_random(&draw));
+      next[j].value = next[j].value * factor > smallest ? next[j].value * factor : smallest;
+    }
+    const double badness_of_next = badness(next);
+    const bool better = badness_of_next < least;
+    width *= better ? 1.5 : 0.9;
+    if (width < narrowest) width = widest;
+    if (better) least = badness_of_next, best = next;
+  }
+  return best;
+}
+
+/* --- A table of strict products -----------------------------------------------------------------------------------*/
+
+template <int Count> struct refit_tile_numbers {
+  unsigned shares[Count];
+  unsigned least_part;
+};
 struct refit_table {
   gk__plan_costs costs;
-  unsigned shares[gk__tiles<float>::item_count];
-  unsigned shares_f64[gk__tiles<double>::item_count];
+  refit_tile_numbers<gk__tiles<float>::item_count> f32;
+  refit_tile_numbers<gk__tiles<double>::item_count> f64;
 };
-/* The header's. */
+template <class Acc, int Count> void refit_take_header(refit_tile_numbers<Count> *tiles) {
+  for (int i = 0; i < Count; i++) tiles->shares[i] = gk__tiles<Acc>::facts(i).share;
+  tiles->least_part = static_cast<unsigned>(gk__tiles<Acc>::least_part());
+}
 inline refit_table refit_header() {
   refit_table table = {gk__measured_costs(), {}, {}};
-  for (int i = 0; i < gk__tiles<float>::item_count; i++) table.shares[i] = gk__tiles<float>::facts(i).share;
-  for (int i = 0; i < gk__tiles<double>::item_count; i++) table.shares_f64[i] = gk__tiles<double>::facts(i).share;
+  refit_take_header<float>(&table.f32);
+  refit_take_header<double>(&table.f64);
   return table;
 }
 /* The planner is a template over the type of the sums. For these two it plans by this table. */
@@ -32,36 +128,55 @@ inline refit_table &refit_in_use() {
   static refit_table table = refit_header();
   return table;
 }
-inline gk__tile_facts refit_facts(gk__tile_facts tile_facts, unsigned share) {
-  tile_facts.share = share;
-  tile_facts.costs = &refit_in_use().costs;
-  return tile_facts;
-}
 struct refit_float {
   float value;
 };
 struct refit_double {
   double value;
 };
-template <> struct gk__tiles<refit_float> : gk__tiles<float> {
-  static gk__tile_facts facts(int i) { return refit_facts(gk__tiles<float>::facts(i), refit_in_use().shares[i]); }
+template <class Acc, class Numbers, Numbers refit_table::*Of> struct refit_tiles : gk__tiles<Acc> {
+  static const Numbers &numbers() { return refit_in_use().*Of; }
+  static size_t least_part() { return numbers().least_part; }
+  static gk__tile_facts facts(int i) {
+    gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
+    tile_facts.share = numbers().shares[i];
+    tile_facts.costs = &refit_in_use().costs;
+    return tile_facts;
+  }
 };
-template <> struct gk__tiles<refit_double> : gk__tiles<double> {
-  static gk__tile_facts facts(int i) { return refit_facts(gk__tiles<double>::facts(i), refit_in_use().shares_f64[i]); }
-};
+template <> struct gk__tiles<refit_float> : refit_tiles<float, decltype(refit_table::f32), &refit_table::f32> {};
+template <> struct gk__tiles<refit_double> : refit_tiles<double, decltype(refit_table::f64), &refit_table::f64> {};
 
-/* All numbers of a table; a name is what stands before the number. */
-struct refit_number {
+/* A number of a table. `name` is what stands before it, and what stands before the dot is the name of its group. */
+struct refit_entry {
   std::string name;
   unsigned *value;
+  bool hopper; /* only Hopper's kernels depend on it */
 };
-inline void refit_add(std::vector<refit_number> *all, const std::string &name, unsigned *values, size_t count) {
+inline void refit_add(std::vector<refit_entry> *all, const std::string &name, unsigned *values, size_t count,
+                      bool hopper = false) {
   for (size_t i = 0; i < count; i++)
-    all->push_back({count > 1 ? name + "[" + std::to_string(i) + "]" : name, values + i});
+    all->push_back({count > 1 ? name + "[" + std::to_string(i) + "]" : name, values + i, hopper});
 }
-inline std::vector<refit_number> refit_numbers(refit_table *table) {
-  std::vector<refit_number> all;
+template <class Acc, int Count>
+void refit_add(std::vector<refit_entry> *all, const std::string &type, refit_tile_numbers<Count> *tiles) {
+  for (int i = 0; i < Count; i++) {
+    const std::string name = type + "_tile_" + std::to_string(i);
+    if (!gk__tiles<Acc>::facts(i).hopper) refit_add(all, name + ".share", &tiles->shares[i], 1);
+  }
+  refit_add(all, type + "_split.least_part", &tiles->least_part, 1);
+}
+/* Those that products of doubles depend on, or those of floats. The costs of reducing partials are of all types, and
+ * fitted to products of floats. */
+inline std::vector<refit_entry> refit_entries(refit_table *table, bool doubles) {
+  std::vector<refit_entry> all;
   gk__plan_costs &costs = table->costs;
+  if (doubles) {
+    refit_add(&all, "doubles.begin", &costs.doubles.begin, 1);
+    refit_add(&all, "doubles.item", &costs.doubles.item, 1);
+    refit_add<double>(&all, "f64", &table->f64);
+    return all;
+  }
   const struct {
     const char *name;
     gk__hopper_costs *times;
@@ -69,24 +184,19 @@ inline std::vector<refit_number> refit_numbers(refit_table *table) {
   for (const auto &kind : kinds) {
     const std::string name = kind.name;
     gk__hopper_costs &t = *kind.times;
-    refit_add(&all, name + "each", t.each, 2);
-    refit_add(&all, name + "after", &t.after, 1);
-    refit_add(&all, name + "begin", &t.begin, 1);
-    refit_add(&all, name + "once", &t.once, 1);
+    refit_add(&all, name + "each", t.each, 2, true);
+    refit_add(&all, name + "after", &t.after, 1, true);
+    refit_add(&all, name + "begin", &t.begin, 1, true);
   }
   gk__simt_costs &floats = costs.floats;
   refit_add(&all, "floats.busy", floats.busy, 2);
   refit_add(&all, "floats.begin", &floats.begin, 1);
   refit_add(&all, "floats.groups", floats.groups, 2);
   refit_add(&all, "floats.once", floats.once, 2);
-  refit_add(&all, "floats.unaligned", floats.unaligned, 2);
-  refit_add(&all, "doubles.busy", &costs.doubles.busy, 1);
-  refit_add(&all, "doubles.begin", &costs.doubles.begin, 1);
   refit_add(&all, "reduce.launch", &costs.reduce.launch, 1);
   refit_add(&all, "reduce.round", &costs.reduce.round, 1);
   refit_add(&all, "reduce.kib", &costs.reduce.kib, 1);
-  refit_add(&all, "share", table->shares, gk__tiles<float>::item_count);
-  refit_add(&all, "share_f64", table->shares_f64, gk__tiles<double>::item_count);
+  refit_add<float>(&all, "f32", &table->f32);
   return all;
 }
 /* Whether no estimate divides by 0: the planner divides by the shares and, of two warps of four, by half of `busy`. */
@@ -94,198 +204,102 @@ inline bool refit_allowed(const refit_table &table) {
   const gk__plan_costs &costs = table.costs;
   const unsigned least_busy = 10;
   bool allowed = true;
-  for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1], costs.doubles.busy})
+  for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1]})
     allowed = allowed && busy >= least_busy && busy <= 100;
   for (const gk__hopper_costs *times : {&costs.full_tile, &costs.half_tile})
     allowed = allowed && times->each[0] > 0 && times->each[1] > 0;
-  for (const unsigned share : table.shares) allowed = allowed && share > 0;
-  for (const unsigned share : table.shares_f64) allowed = allowed && share > 0;
+  for (const unsigned share : table.f32.shares) allowed = allowed && share > 0;
+  for (const unsigned share : table.f64.shares) allowed = allowed && share > 0;
+  for (const unsigned number : {table.f32.least_part, table.f64.least_part}) allowed = allowed && number > 0;
   return allowed;
 }
 
-/* --- What a table is worth ----------------------------------------------------------------------------------------*/
+/* --- The fit to strict products -----------------------------------------------------------------------------------*/
 
-/* Shapes of one file or of several, and on how many multiprocessors they were measured. */
+/* Shapes of a type, and on how many multiprocessors they were measured. */
 struct refit_shape {
   plan_times times;
   int sms;
-  double best_us() const {
-    double best = times.plans[0].us;
-    for (const plan_time &plan : times.plans) best = plan.us < best ? plan.us : best;
-    return best;
-  }
 };
-/* Of each type every other shape is fitted to; the others are checked. */
 struct refit_data {
+  bool doubles;
   std::vector<refit_shape> fitted, checked;
 };
+/* A shape that was measured with Hopper's kernels is two: the other one is that of a GPU without them. */
 inline void refit_add(refit_data *data, const plan_file &file) {
-  size_t counts[2] = {0, 0};
+  size_t count = 0;
   for (const plan_times &times : file.shapes) {
-    if (is_mma_type(times.shape.type)) continue; /* refit_mma.h */
-    const size_t i = counts[times.shape.type == "f64"]++;
-    (i % 2 ? data->checked : data->fitted).push_back({times, file.sms()});
+    if (times.shape.type != (data->doubles ? "f64" : "f32")) continue;
+    std::vector<refit_shape> &half = count++ % 2 ? data->checked : data->fitted;
+    half.push_back({times, file.sms()});
+    if (!times.shape.hopper) continue;
+    refit_shape portable = half.back();
+    std::vector<plan_time> &plans = portable.times.plans;
+    const auto is_hopper = [](const plan_time &plan) { return gk__tiles<float>::facts(plan.tile_idx).hopper; };
+    plans.erase(std::remove_if(plans.begin(), plans.end(), is_hopper), plans.end());
+    portable.times.shape.hopper = false;
+    if (!plans.empty()) half.push_back(portable);
   }
 }
 
-inline double refit_clocks(const refit_shape &shape, const plan_time &plan) {
-  return static_cast<double>(shape.times.shape.type == "f64"
-                                 ? plan_clocks<refit_double>(shape.times.shape, plan, shape.sms)
-                                 : plan_clocks<refit_float>(shape.times.shape, plan, shape.sms));
-}
-inline plan_time refit_chosen(const refit_shape &shape) {
-  return shape.times.shape.type == "f64" ? plan_chosen<refit_double>(shape.times.shape, shape.sms)
-                                         : plan_chosen<refit_float>(shape.times.shape, shape.sms);
-}
-/* How far the estimates of the table in use are off, as the mean over shapes of the mean over plans of |log(estimate /
- * time)|, where a plan that takes twice as long as the best counts a quarter; and what is lost by the planner's choice
- * (of a plan that was not measured nothing is known: by the plan with the least estimate), as the mean of the share of
- * the time that is lost. */
-struct refit_figures {
-  double error, loss;
-};
-inline refit_figures refit_figures_of(const std::vector<refit_shape> &shapes) {
-  refit_figures sum = {0, 0};
-  for (const refit_shape &shape : shapes) {
-    const double best_us = shape.best_us();
-    const plan_time chosen = refit_chosen(shape);
-    double errors = 0, weights = 0, least = HUGE_VAL, taken_us = best_us;
-    for (const plan_time &plan : shape.times.plans) {
-      const double clocks = refit_clocks(shape, plan), weight = best_us * best_us / (plan.us * plan.us);
-      const double rank = plan == chosen ? 0 : clocks;
-      errors += weight * fabs(log(clocks / (plan.us * shape.times.sm_mhz)));
-      weights += weight;
-      if (rank < least) least = rank, taken_us = plan.us;
-    }
-    sum.error += errors / weights, sum.loss += 1 - best_us / taken_us;
+/* By the table in use. A plan that takes twice as long as the best counts a quarter in the error. A choice that was not
+ * measured is replaced by the plan with the least estimate. */
+template <class Acc> refit_choice refit_choose_in_use(const refit_shape &shape) {
+  refit_choice choice = {HUGE_VAL, HUGE_VAL, 0, false};
+  for (const plan_time &plan : shape.times.plans) choice.best_us = std::min(choice.best_us, plan.us);
+  const plan_time chosen = plan_chosen<Acc>(shape.times.shape, shape.sms);
+  double weights = 0, least = HUGE_VAL;
+  for (const plan_time &plan : shape.times.plans) {
+    const double clocks = static_cast<double>(plan_clocks<Acc>(shape.times.shape, plan, shape.sms));
+    const double weight = choice.best_us * choice.best_us / (plan.us * plan.us);
+    choice.error += weight * fabs(log(clocks / (plan.us * shape.times.sm_mhz))), weights += weight;
+    const bool is_chosen = plan == chosen;
+    choice.is_measured = choice.is_measured || is_chosen;
+    if (!is_chosen && (choice.is_measured || clocks >= least)) continue;
+    least = clocks, choice.taken_us = plan.us;
   }
-  const double count = shapes.empty() ? 1 : static_cast<double>(shapes.size());
-  return {sum.error / count, sum.loss / count};
+  choice.error /= weights;
+  return choice;
 }
-
-/* What the planner itself chooses, and how much longer that takes than the best plan measured. */
-struct refit_losses {
-  size_t shapes, not_measured; /* of these choices nothing is known, and they are in no figure */
-  double mean, percentile_95, worst;
-  std::string worst_at;
-};
-inline refit_losses refit_losses_of(const std::vector<refit_shape> &shapes) {
-  refit_losses result = {shapes.size(), 0, 0, 0, 0, ""};
-  std::vector<double> losses;
-  for (const refit_shape &one : shapes) {
-    const plan_shape &shape = one.times.shape;
-    const plan_time chosen = refit_chosen(one);
-    const auto found = std::find(one.times.plans.begin(), one.times.plans.end(), chosen);
-    if (found == one.times.plans.end()) {
-      result.not_measured++;
-      continue;
-    }
-    const double loss = 1 - one.best_us() / found->us;
-    losses.push_back(loss), result.mean += loss;
-    if (losses.size() > 1 && loss <= result.worst) continue;
-    char at[120];
-    snprintf(at, sizeof(at), "%s %zux%zux%zu%s%s", shape.type.c_str(), shape.m, shape.n, shape.k,
-             shape.trans_a ? " A'" : "", shape.trans_b ? " B'" : "");
-    result.worst = loss, result.worst_at = at;
-  }
-  std::sort(losses.begin(), losses.end());
-  if (losses.empty()) return result;
-  result.mean /= static_cast<double>(losses.size());
-  result.percentile_95 = losses[losses.size() * 95 / 100];
-  return result;
-}
-inline refit_losses refit_losses_by(const refit_table &table, const std::vector<refit_shape> &shapes) {
+inline refit_choice refit_choose(const refit_table &table, const refit_shape &shape) {
   const refit_table before = refit_in_use();
   refit_in_use() = table;
-  const refit_losses losses = refit_losses_of(shapes);
+  const refit_choice choice = shape.times.shape.type == "f64" ? refit_choose_in_use<refit_double>(shape)
+                                                              : refit_choose_in_use<refit_float>(shape);
   refit_in_use() = before;
-  return losses;
+  return choice;
 }
-inline refit_figures refit_figures_by(const refit_table &table, const std::vector<refit_shape> &shapes) {
-  const refit_table before = refit_in_use();
-  refit_in_use() = table;
-  const refit_figures figures = refit_figures_of(shapes);
-  refit_in_use() = before;
-  return figures;
-}
-
-/* --- The fit ------------------------------------------------------------------------------------------------------*/
-
-inline double refit_badness(const refit_table &table, const std::vector<refit_shape> &shapes, bool with_loss) {
-  if (!refit_allowed(table)) return HUGE_VAL;
-  const refit_figures figures = refit_figures_by(table, shapes);
-  return figures.error + (with_loss ? figures.loss : 0);
-}
-/* A number by a share of itself more or less, and by at least one. */
-inline unsigned refit_stepped(unsigned value, double share) {
-  const double stepped = value * (1 + share), least = share > 0 ? value + 1.0 : value - 1.0;
-  const double next = fabs(stepped - value) < 1 ? least : stepped;
-  return next < 0 ? 0 : static_cast<unsigned>(lround(next));
-}
-/* The steps to begin with. A number on which no estimate depends has none, and stays as it is, even if a choice does: the
- * split of k depends on the costs of kernels that the file has no times of. */
-inline std::vector<double> refit_first_steps(refit_table table, const std::vector<refit_shape> &shapes) {
-  const double error = refit_figures_by(table, shapes).error;
-  std::vector<double> steps;
-  for (const refit_number &number : refit_numbers(&table)) {
-    const unsigned value = *number.value;
-    bool depends = false;
-    for (const double share : {0.3, -0.3}) {
-      *number.value = refit_stepped(value, share);
-      depends = depends || (refit_allowed(table) && refit_figures_by(table, shapes).error != error);
-    }
-    *number.value = value;
-    steps.push_back(depends ? 0.2 : 0);
+/* From the table `start`, this many steps. Numbers whose names begin with `kept` stay, and those of Hopper's kernels if
+ * the shapes have no times of these: only the split of k would depend on them. */
+inline refit_table refit_fit(const refit_table &start, const refit_data &data, int steps,
+                             const std::string &kept = "nothing") {
+  const double smallest = 0.4; /* is rounded to 0, and is not 0, so that a factor makes it larger */
+  /* The split of k depends on a few numbers, which would otherwise lead away from the measured plans. */
+  const double not_measured = 0.1;
+  refit_table table = start;
+  bool any_hopper = false;
+  for (const refit_shape &shape : data.fitted) any_hopper = any_hopper || shape.times.shape.hopper;
+  std::vector<refit_entry> entries = refit_entries(&table, data.doubles);
+  const auto stays = [&](const refit_entry &entry) {
+    return (entry.hopper && !any_hopper) || entry.name.compare(0, kept.size(), kept) == 0;
+  };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), stays), entries.end());
+  std::vector<refit_number> numbers;
+  std::string group;
+  for (const refit_entry &entry : entries) {
+    const std::string its_group = entry.name.substr(0, entry.name.find('.'));
+    const size_t last = numbers.empty() ? 0 : numbers.back().group;
+    numbers.push_back({*entry.value + 0.0, its_group == group ? last : last + 1});
+    group = its_group;
   }
-  return steps;
-}
-/* Once more what a round has changed. */
-inline refit_table refit_onwards(refit_table before, const refit_table &after) {
-  refit_table next = after;
-  const std::vector<refit_number> from = refit_numbers(&before), numbers = refit_numbers(&next);
-  for (size_t i = 0; i < numbers.size(); i++) {
-    const unsigned value = *numbers[i].value, old = *from[i].value;
-    *numbers[i].value = value >= old ? value + (value - old) : value - (old - value < value ? old - value : value);
-  }
-  return next;
-}
-/* From the table `start`, at most `rounds` rounds. */
-inline refit_table refit_search(const refit_table &start, const std::vector<refit_shape> &shapes, int rounds,
-                                bool with_loss) {
-  const double smallest = 0.002;
-  refit_table best = start;
-  double least = refit_badness(best, shapes, with_loss);
-  std::vector<double> steps = refit_first_steps(start, shapes); /* negative: at first downwards */
-  const std::vector<refit_number> numbers = refit_numbers(&best);
-  for (int round = 0; round < rounds; round++) {
-    const refit_table before = best;
-    bool ended = true;
-    for (size_t i = 0; i < numbers.size(); i++) {
-      const unsigned value = *numbers[i].value;
-      if (fabs(steps[i]) < smallest) continue;
-      ended = false;
-      bool better = false;
-      for (const double share : {steps[i], -steps[i]}) {
-        *numbers[i].value = refit_stepped(value, share);
-        const double badness = refit_badness(best, shapes, with_loss);
-        better = badness < least;
-        if (better) {
-          least = badness, steps[i] = share;
-          break;
-        }
-        *numbers[i].value = value;
-      }
-      if (!better) steps[i] /= 2;
-    }
-    if (ended) break;
-    const refit_table onwards = refit_onwards(before, best);
-    const double badness = refit_badness(onwards, shapes, with_loss);
-    if (badness < least) least = badness, best = onwards;
-  }
-  return best;
-}
-inline refit_table refit_fit(const refit_table &start, const std::vector<refit_shape> &shapes, int rounds) {
-  return refit_search(refit_search(start, shapes, rounds, false), shapes, rounds, true);
+  const auto take = [&](const std::vector<refit_number> &all) {
+    for (size_t i = 0; i < all.size(); i++) *entries[i].value = static_cast<unsigned>(lround(all[i].value));
+  };
+  take(refit_search(numbers, smallest, steps, [&](const std::vector<refit_number> &all) {
+    take(all);
+    return refit_allowed(table) ? refit_badness(table, data.fitted, not_measured) : HUGE_VAL;
+  }));
+  return table;
 }
 
 /* --- What is printed ----------------------------------------------------------------------------------------------*/
@@ -306,12 +320,11 @@ inline std::string refit_initialiser(const gk__plan_costs &costs) {
   const gk__simt_costs &floats = costs.floats;
   std::string text = "  static const gk__plan_costs costs = {\n";
   for (const gk__hopper_costs *t : {&costs.full_tile, &costs.half_tile})
-    text += "      {" + refit_list(t->each, 2) + ", " + std::to_string(t->after) + ", " + std::to_string(t->begin) +
-            ", " + std::to_string(t->once) + "},\n";
+    text +=
+        "      {" + refit_list(t->each, 2) + ", " + std::to_string(t->after) + ", " + std::to_string(t->begin) + "},\n";
   text += "      {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
-          refit_list(floats.groups, 2) + ", " + refit_list(floats.once, 2) + ", " + refit_list(floats.unaligned, 2) +
-          "},\n";
-  return text + "      {" + std::to_string(costs.doubles.busy) + ", " + std::to_string(costs.doubles.begin) +
+          refit_list(floats.groups, 2) + ", " + refit_list(floats.once, 2) + "},\n";
+  return text + "      {" + std::to_string(costs.doubles.begin) + ", " + std::to_string(costs.doubles.item) +
          "},\n      gk__measured_reduce_costs()};\n";
 }
 inline const char *refit_name(gk_plan plan) {
@@ -326,20 +339,28 @@ inline const char *refit_name(gk_plan plan) {
   default: return "?";
   }
 }
-inline std::string refit_tile_row(const gk__tile_facts &f, unsigned share) {
-  const size_t numbers[] = {f.row_count, f.col_count, f.warps, f.groups, f.room, share};
-  std::string text = std::string("      {") + refit_name(f.plan);
-  for (const size_t number : numbers) text += ", " + std::to_string(number);
-  return text + (f.hopper ? ", true" : ", false") + ", &costs},\n";
+/* As they stand in gk__tiles<float> and gk__tiles<double>: of these numbers the shares of the portable kernels and
+ * the shortest partition are fitted. */
+template <class Acc> std::string refit_print_tiles(const char *title) {
+  typedef gk__tiles<Acc> tiles;
+  std::string text = "  static size_t least_part() { return " + std::to_string(tiles::least_part()) + "; } /* " +
+                     title + " */\n    const gk__tile_facts all[] = {\n";
+  for (int i = 0; i < tiles::item_count; i++) {
+    const gk__tile_facts f = tiles::facts(i);
+    text += std::string("      {") + refit_name(f.plan);
+    for (const size_t number :
+         {f.row_count, f.col_count, size_t{f.warps}, size_t{f.groups}, size_t{f.room}, size_t{f.share}})
+      text += ", " + std::to_string(number);
+    text += f.hopper ? ", true, &costs},\n" : ", false, &costs},\n";
+  }
+  return text;
 }
-/* As they stand in gk__tiles<float> and gk__tiles<double>: of these numbers the shares are fitted. */
-inline std::string refit_tiles(const refit_table &table) {
-  std::string text = "    const gk__tile_facts all[] = { /* gk__tiles<float> */\n";
-  for (int i = 0; i < gk__tiles<float>::item_count; i++)
-    text += refit_tile_row(gk__tiles<float>::facts(i), table.shares[i]);
-  text += "    const gk__tile_facts all[] = { /* gk__tiles<double> */\n";
-  for (int i = 0; i < gk__tiles<double>::item_count; i++)
-    text += refit_tile_row(gk__tiles<double>::facts(i), table.shares_f64[i]);
+inline std::string refit_print_tiles(const refit_table &table) {
+  const refit_table before = refit_in_use();
+  refit_in_use() = table;
+  const std::string text =
+      refit_print_tiles<refit_float>("gk__tiles<float>") + refit_print_tiles<refit_double>("gk__tiles<double>");
+  refit_in_use() = before;
   return text;
 }
 

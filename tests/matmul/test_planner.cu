@@ -32,11 +32,11 @@ TEST(splits_of_k) {
     unsigned floats, doubles; /* partitions */
   } table[] = {
       {5, 5, 0, 0, 1, 1},           {3, 5, 127, 0, 1, 4},        {1, 8192, 8192, 1, 1, 1},
-      {4, 4, 1048576, 1, 256, 256}, {4096, 4096, 4096, 0, 1, 1}, {128, 128, 128, 0, 1, 8},
-      {255, 255, 255, 0, 4, 8},     {512, 512, 512, 0, 4, 4},    {640, 640, 640, 0, 5, 2},
-      {768, 768, 768, 0, 5, 3},     {1000, 1000, 1000, 0, 3, 1}, {1024, 1024, 1024, 0, 3, 1},
-      {64, 8192, 8192, 0, 6, 2},    {2047, 333, 5001, 0, 4, 4},  {858, 4921, 2132, 0, 3, 1},
-      {2500, 2499, 2500, 0, 2, 1},  {40, 50, 900, 0, 19, 29},    {16, 16, 100000, 0, 32, 31},
+      {4, 4, 1048576, 1, 256, 256}, {4096, 4096, 4096, 0, 1, 1}, {128, 128, 128, 0, 1, 4},
+      {255, 255, 255, 0, 4, 4},     {512, 512, 512, 0, 4, 4},    {640, 640, 640, 0, 5, 2},
+      {768, 768, 768, 0, 5, 1},     {1000, 1000, 1000, 0, 3, 1}, {1024, 1024, 1024, 0, 2, 1},
+      {64, 8192, 8192, 0, 4, 2},    {2047, 333, 5001, 0, 11, 4}, {858, 4921, 2132, 0, 3, 1},
+      {2500, 2499, 2500, 0, 2, 1},  {40, 50, 900, 0, 19, 29},    {16, 16, 100000, 0, 32, 32},
       {550, 222, 123, 0, 2, 4},
   };
   std::string changed;
@@ -66,9 +66,8 @@ TEST(cached_splits_and_tiles) {
         EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k), order));
         EXPECT(hook_same_split_k(hook_cached_split_k<double>(m, n, k), twice));
         EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k + 64), hook_plan_split_k<float>(m, n, k + 64)));
-        for (int flags = 0; flags < 4; flags++) {
-          const bool hopper = flags & 1, unaligned = flags >> 1;
-          const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper, unaligned};
+        for (const bool hopper : {false, true}) {
+          const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper};
           const hook_tile_facts cached = hook_cached_tile_plan<float>(query), planned = hook_plan_tile<float>(query);
           EXPECT(cached.plan == planned.plan && cached.room == planned.room && cached.hopper == planned.hopper);
         }
@@ -85,8 +84,7 @@ TEST(estimates_of_blocks) {
     const auto clocks_of = [&](size_t tiles, unsigned partitions, int depth, int last) {
       const size_t k = static_cast<size_t>(depth) * (partitions - 1) + static_cast<size_t>(last);
       const hook_split_k order = {0, partitions, depth};
-      return hook_hopper_clocks(tile,
-                                {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, true, false});
+      return hook_hopper_clocks(tile, {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, true});
     };
     unsigned long long before = 0;
     for (size_t tiles = 1; tiles < 2000; tiles += 33) {
@@ -116,7 +114,7 @@ TEST(estimates_of_reductions) {
   const hook_tile_facts square = hook_tiles<float>::facts(hook_tiles<float>::item_count - 1);
   const auto whole = [&](unsigned partitions) {
     const hook_split_k order = {0, partitions, 640 / static_cast<int>(partitions)};
-    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, false, false};
+    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, false};
     return hook_clocks<float>(square, query) - hook_tiles<float>::kernel_clocks(square, query);
   };
   EXPECT_EQ(whole(square.groups), 0ull);
@@ -126,7 +124,7 @@ TEST(estimates_of_reductions) {
 TEST(planner_fills_the_device) {
   const hook_split_k plain = {0, 1, 4096};
   const auto plan_of = [&](size_t edge, bool hopper, gk_plan wanted) {
-    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper, false}).plan;
+    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper}).plan;
   };
   EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
@@ -138,7 +136,7 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
   EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_32, 132, false, false}).plan,
+  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_32, 132, false}).plan,
             (int)HOOK_PLAN_TILE_32_64);
 }
 
