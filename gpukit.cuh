@@ -594,6 +594,8 @@ typedef enum gk_plan {
   GK__PLAN_TILE_32_64,
   GK__PLAN_TILE_64,
   GK__PLAN_TILE_64_128,
+  GK__PLAN_HOPPER_32_64,
+  GK__PLAN_HOPPER_64,
   GK__PLAN_HOPPER_64_128,
   GK__PLAN_HOPPER_128_64,
   GK__PLAN_HOPPER_128,
@@ -6800,21 +6802,32 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
 }
 
 #ifdef GK__WGMMA
-/* Code for sm_90a uses MMA instructions with 16 k. Other code has too few registers for their fragments, because only
- * sm_90a can move registers from the producers to the consumers (setmaxnreg). The host plans for the larger ring. */
-struct gk__f64_shape {
+/* A tile, of which a multiprocessor computes `Resident` at once. Code for sm_90a uses MMA instructions with 16 k. Other
+ * code has too few registers for their fragments, because only sm_90a can move registers from the producers to the
+ * consumers (setmaxnreg). The host plans for the larger ring. */
+template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters> struct gk__f64_shape {
 #ifdef GK__WGMMA_CODE
-  static const int bk = 16, stages = 6;
+  static const int bk = 16;
 #else
-  static const int bk = 8, stages = 12;
+  static const int bk = 8;
 #endif
-  static const int bm = 64, bn = 128, warp_rows = 32, warp_cols = 32;
+  static const int bm = Rows, bn = Cols, warp_rows = WarpRows, warp_cols = 32, resident = Resident;
+  /* All blocks of a multiprocessor together keep this many elements of A's columns and B's rows in shared memory. */
+  static const int stages = 96 * 192 / (bm + bn) / resident / bk;
   typedef gk__accumulators_f64<bm, bn, bk, warp_rows, warp_cols, bk> sums;
   static const int producers = 128, consumers = sums::thread_count; /* threads */
   typedef gk__operand_loader<double, double, bm, bk, producers, true> operand_a;
   typedef gk__operand_loader<double, double, bn, bk, producers, true> operand_b;
   static const int stage_items = operand_a::items + operand_b::items;
+  /* Registers of a thread: as the block gets them, and once the producers have given theirs to the consumers. */
+  static const int registers = 65536 / (producers + consumers) / resident / 8 * 8;
+  static const int producer_registers = ProducerRegisters;
+  static const int consumer_registers = registers + (registers - producer_registers) * producers / consumers;
+  static const bool only_sm_90a = resident * warp_rows > 32; /* otherwise accumulators would be spilled */
 };
+typedef gk__f64_shape<64, 128, 32, 1, 72> gk__f64_64x128;
+typedef gk__f64_shape<64, 64, 32, 2, 48> gk__f64_64x64;
+typedef gk__f64_shape<32, 64, 16, 2, 72> gk__f64_32x64;
 
 #ifdef GK__HOPPER_CODE
 /* A ring of stages in shared memory between producers and consumers: the current stage, and the phase (the parity) that
@@ -6953,8 +6966,15 @@ GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipel
 
 /* work_count: the work tiles of the launch. */
 template <class Shape, class Args>
-__global__ void __launch_bounds__(Shape::producers + Shape::consumers, 1) gk__f64_kernel(Args p, unsigned work_count) {
+__global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::resident)
+    gk__f64_kernel(Args p, unsigned work_count) {
 #ifdef GK__HOPPER_CODE
+#ifndef GK__WGMMA_CODE
+  if (Shape::only_sm_90a) {
+    GK__EMPTY_KERNEL;
+    return;
+  }
+#endif
   const int t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(double, ring);
   __shared__ unsigned long long barriers[2 * Shape::stages];
@@ -6967,7 +6987,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, 1) gk__f6
   const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Shape::bn));
   if (t >= Shape::consumers) {
 #ifdef GK__WGMMA_CODE
-    gk__ptx_setmaxnreg_dec<72>();
+    gk__ptx_setmaxnreg_dec<Shape::producer_registers>();
 #endif
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
@@ -6989,7 +7009,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, 1) gk__f6
     }
   } else {
 #ifdef GK__WGMMA_CODE
-    gk__ptx_setmaxnreg_inc<216>();
+    gk__ptx_setmaxnreg_inc<Shape::consumer_registers>();
 #endif
     typename Shape::sums sums(t);
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
@@ -9826,8 +9846,10 @@ struct gk__simt_costs {
 };
 /* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
-  unsigned begin; /* to begin a block and to end it */
-  unsigned item;  /* 1/100 clock for each element of a block's tile */
+  unsigned busy;   /* throughput of four warps, in percent of that of eight */
+  unsigned item;   /* 1/100 clock for each element of a block's tile */
+  unsigned once;   /* for each product */
+  unsigned launch; /* of a second kernel, to reduce partials, in addition to gk__reduce_costs */
 };
 /* All costs. full_tile: Hopper tiles of 128 x 128; half_tile: of half that size. */
 struct gk__plan_costs {
@@ -9837,15 +9859,15 @@ struct gk__plan_costs {
   gk__reduce_costs reduce;
 };
 /* Fitted on an H200 by a random search for the choices that lose least: for floats to 14,700 plans of 776 products
- * (those of the bench, and random ones), for doubles to 10,500 of 734. The costs of reducing partials, which all types
- * share, were kept. Of other products, the chosen plan loses 2.2 % of the time to the best measured one for floats,
- * with Hopper's kernels and without, and 1.1 % for doubles. `make bench-refit` fits to half of the products in files of
+ * (those of the bench, and random ones), for doubles to 25,000 of 810, half of them without code for sm_90a. The costs
+ * of reducing partials, which all types share, were kept. Of other products, the chosen plan loses 2.2 % of the time to
+ * the best measured one for floats, with Hopper's kernels and without, and 3.6 % for doubles. `make bench-refit` fits to half of the products in files of
  * the bench, and prints what the choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{128, 247}, 153, 13601},
                                        {{153, 270}, 169, 9029},
                                        {{59, 94}, 1403, {291, 16}, {1922, 63}},
-                                       {2519, 25},
+                                       {74, 34, 5262, 1722},
                                        gk__measured_reduce_costs()};
   return costs;
 }
@@ -9858,7 +9880,7 @@ struct gk__tile_facts {
   unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
   unsigned room;   /* groups whose registers fit on a multiprocessor */
   unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak (portable kernels) */
-  bool hopper;     /* by the Hopper kernel of floats */
+  unsigned hopper; /* 1: by a Hopper kernel; 2: by one that only code for sm_90a has; 0: portable */
   const gk__plan_costs *costs;
   size_t tile_count(size_t m, size_t n) const { return gk_ceil_div(m, row_count) * gk_ceil_div(n, col_count); }
 };
@@ -9873,22 +9895,20 @@ struct gk__split_k {
 inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
   return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
 }
-/* What the choice of a tile depends on. has_hopper: the Hopper kernel can compute the product. wanted: the plan that
- * the caller asks for; if there is none such, the closest one is used. */
+/* What the choice of a tile depends on. hopper: the Hopper kernels that can compute the product, as gk__tile_facts
+ * numbers them. wanted: the plan that the caller asks for; if there is none such, the closest one is used. */
 struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
   gk_plan wanted;
   int sms;
-  bool has_hopper;
+  unsigned hopper;
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && has_hopper == other.has_hopper && gk__same_split_k(order, other.order);
+           sms == other.sms && hopper == other.hopper && gk__same_split_k(order, other.order);
   }
 };
-inline bool gk__is_hopper_plan(gk_plan plan) {
-  return plan == GK__PLAN_HOPPER_128 || plan == GK__PLAN_HOPPER_64_128 || plan == GK__PLAN_HOPPER_128_64;
-}
+inline bool gk__is_hopper_plan(gk_plan plan) { return plan >= GK__PLAN_HOPPER_32_64 && plan <= GK__PLAN_HOPPER_128; }
 /* The clocks of a product by the Hopper kernel of floats. */
 inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
   const unsigned partitions = query.order.partitions;
@@ -9920,8 +9940,9 @@ inline size_t gk__throughput(const gk__simt_costs &costs, size_t warp_count) {
   return percent * warp_count / slots;
 }
 /* The same of doubles, which warps multiply on tensor cores: eight warps keep them busy. */
-inline size_t gk__throughput(const gk__f64_costs &, size_t warp_count) {
-  return warp_count < 8 ? warp_count * 100 / 8 : 100;
+inline size_t gk__throughput(const gk__f64_costs &costs, size_t warp_count) {
+  if (warp_count <= 4) return warp_count * costs.busy / 4;
+  return warp_count < 8 ? costs.busy + (warp_count - 4) * (100 - costs.busy) / 4 : 100;
 }
 /* The blocks of a product by a portable kernel. */
 struct gk__block_load {
@@ -9944,7 +9965,7 @@ struct gk__block_load {
     const size_t rest = blocks_per_sm % resident;
     unsigned long long sum = (blocks_per_sm - rest) * work * 100 / gk__throughput(costs, resident * warps);
     if (rest) sum += rest * work * 100 / gk__throughput(costs, rest * warps);
-    return sum + blocks_per_sm * costs.begin;
+    return sum;
   }
 };
 /* The clocks of a product by the portable kernels of floats, approximately: those of its blocks, and to reduce partials
@@ -9953,7 +9974,7 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, cons
   const gk__simt_costs &costs = tile_facts.costs->floats;
   const gk__block_load load(tile_facts, query);
   const size_t items = tile_facts.row_count * tile_facts.col_count;
-  unsigned long long clocks = load.clocks(costs);
+  unsigned long long clocks = load.clocks(costs) + load.blocks_per_sm * costs.begin;
   if (load.groups > 1) clocks += load.groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
   return clocks + costs.once[0] + items * costs.once[1] / 100;
 }
@@ -9966,12 +9987,12 @@ template <class Acc> struct gk__tiles {
   static size_t least_part() { return 36; } /* the shortest partition */
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, true, &costs},
-                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, true, &costs},
-                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, true, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, false, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, false, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, false, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, 2, &costs},
+                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, 2, &costs},
+                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, 2, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, 0, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, 0, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, 0, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -9979,21 +10000,25 @@ template <class Acc> struct gk__tiles {
   }
 };
 template <> struct gk__tiles<double> {
-  static const int item_count = 3;
+  static const int item_count = 6;
   static size_t least_k(size_t, size_t) { return 36; }
-  static size_t least_part() { return 16; }
-  /* The 64 x 128 tile stands for the Hopper kernel, the fastest. */
+  static size_t least_part() { return 21; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 96, false, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 73, false, &costs},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 62, false, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, 1, &costs},
+                                  {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 90, 2, &costs},
+                                  {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 62, 1, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 65, 0, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 48, 0, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 62, 0, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
     const gk__block_load load(tile_facts, query);
     const gk__f64_costs &costs = tile_facts.costs->doubles;
-    return load.clocks(costs) + load.blocks_per_sm * tile_facts.row_count * tile_facts.col_count * costs.item / 100;
+    const size_t items = load.blocks_per_sm * tile_facts.row_count * tile_facts.col_count;
+    const bool second_launch = load.groups == 1 && query.order.partitions > 1;
+    return load.clocks(costs) + items * costs.item / 100 + costs.once + (second_launch ? costs.launch : 0);
   }
 };
 /* The clocks of a product with such a tile, and of the reduction of its partials. */
@@ -10020,7 +10045,7 @@ inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum)
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, true};
+  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, 2};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_part();
   const unsigned most =
@@ -10080,11 +10105,11 @@ template <class Acc> gk__tile_facts gk__plan_tile(gk__plan_query query) {
   const size_t max_batch = size_t(1) << 20;
   if (query.batch > max_batch) query.batch = max_batch;
   if (query.sms < 1) query.sms = 1;
-  const gk_plan wanted = gk__is_hopper_plan(query.wanted) && !query.has_hopper ? GK__PLAN_TILE_64_128 : query.wanted;
+  const gk_plan wanted = gk__is_hopper_plan(query.wanted) && !query.hopper ? GK__PLAN_TILE_64_128 : query.wanted;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
     const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
-    if (tile_facts.hopper && !query.has_hopper) continue;
+    if (tile_facts.hopper > query.hopper) continue;
     if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
     const unsigned long long clocks = gk__clocks<Acc>(tile_facts, query);
     if (clocks >= least) continue;
@@ -10109,7 +10134,7 @@ template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Fi
   return cached.plan;
 }
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false},
+  return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, 0},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc> gk__tile_facts gk__cached_tile_plan(const gk__plan_query &query) {
@@ -10183,9 +10208,9 @@ template <int Rows, class Args> cudaError_t gk__matmul_thin(const Args &p, gk__p
 template <int TileRows, int TileCols, int Side, int Groups>
 struct gk__fma_block : gk__block_config<gk__accumulators<TileRows, TileCols, Side, Side>, TileRows, TileCols, Groups> {
 };
-template <int TileRows, int TileCols, int Groups>
+template <int TileRows, int TileCols, int WarpRows, int Groups>
 struct gk__mma_f64_block
-    : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, 32, 32, 8>, TileRows, TileCols, Groups> {};
+    : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, WarpRows, 32, 8>, TileRows, TileCols, Groups> {};
 
 /* With tiles of 32 x 32: by the kernel of small products, if it can compute this one; else by the portable kernel. */
 template <class Args> cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit) {
@@ -10225,47 +10250,17 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p
   if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, gpu.smem_limit);
   return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, partials, gpu.smem_limit);
 }
-#ifdef GK__WGMMA
-/* By the Hopper kernel of doubles, if the device and the program have it. *launched is set to true if that is so. */
-template <class Args> cudaError_t gk__f64_hopper(const Args &p, int sms, bool *launched, gk__partials *partials) {
-  auto kernel = GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>);
-  const size_t tiles = gk__tile_count(p.m, gk__f64_shape::bm) * gk__tile_count(p.n, gk__f64_shape::bn);
-  const size_t limit = size_t(1) << 28;
-  int code = 0;
-  if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions || p.batch >= limit / (tiles * p.partitions) ||
-      p.partial_bytes() > GK__PARTIALS_BYTES)
-    return cudaSuccess;
-  GK_TRY(gk__failed(gk__find_code(kernel, &code), "gk_matmul"));
-  if (code < 0) return cudaSuccess;
-  const size_t max_grid = p.limited(static_cast<size_t>(sms));
-  const size_t smem = sizeof(double) * gk__f64_shape::stage_items * gk__f64_shape::stages;
-  const auto launch = [=](const Args &part, size_t work_count) {
-    return gk__launch_product(*partials, kernel, work_count < max_grid ? work_count : max_grid,
-                              gk__f64_shape::producers + gk__f64_shape::consumers, smem, part,
-                              static_cast<unsigned>(work_count));
-  };
-  *launched = true;
-  return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch, true);
-}
-#else
-template <class Args> cudaError_t gk__f64_hopper(const Args &, int, bool *, gk__partials *) { return cudaSuccess; }
-#endif
-
 template <class Item, class Out, class Func>
 cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan, gk__partials *partials,
                                 const gk__matmul_gpu &gpu) {
-  typedef gk__mma_f64_block<64, 128, 1> wide;
+  typedef gk__mma_f64_block<64, 128, 32, 1> wide;
   /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
   const int wide_bytes =
       gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
-  bool launched = false;
-  if (plan == GK__PLAN_TILE_32_64) return gk__matmul_tiles<gk__mma_f64_block<32, 64, 4>>(p, partials, gpu.smem_limit);
-  if (plan == GK__PLAN_TILE_64_128) {
-    GK_TRY(gk__f64_hopper(p, gpu.sms, &launched, partials));
-    if (launched) return cudaSuccess;
-    if (wide_bytes + 64 <= gpu.smem_limit) return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit);
-  }
-  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 2>>(p, partials, gpu.smem_limit);
+  if (plan == GK__PLAN_TILE_32) return gk__matmul_tiles<gk__mma_f64_block<32, 32, 16, 4>>(p, partials, gpu.smem_limit);
+  if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 <= gpu.smem_limit)
+    return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit);
+  return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 4>>(p, partials, gpu.smem_limit);
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10469,28 +10464,33 @@ cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_c
 /* Paths that only products of floats have: for other types these stand. */
 struct gk__no_path {
   template <class... Params> static bool takes(const Params &...) { return false; }
+  template <class... Params> static unsigned hopper(const Params &...) { return 0; }
   template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
   template <class> static cudaError_t find_gpu(gk__matmul_gpu *) { return cudaSuccess; }
 };
 template <class Args> struct gk__hopper_path : gk__no_path {};
 template <class Args> struct gk__warp_tile_path : gk__no_path {};
 
-/* Strict products by the Hopper kernel. */
 #ifdef GK__WGMMA
+/* Whether the device's code has this kernel. If that cannot be found out, another kernel runs instead. */
+template <class... Params> bool gk__has_code(const gk__kernel<Params...> &kernel) {
+  const cudaError_t earlier = cudaPeekAtLastError();
+  int code = 0;
+  if (gk__find_code(kernel, &code) != cudaSuccess) gk__forget_error(earlier);
+  return code > 0;
+}
+/* Strict products of floats by the Hopper kernel. */
 template <class Acc, class Func> /* a template, so that files without products contain no kernel */
 struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__matmul_args<float, float, Acc, Func> args;
   typedef gk__f32_block<4, 1, 4, 2> block_128x128;
   typedef gk__f32_block<2, 2, 2, 2> block_64x128;
   typedef gk__f32_block<4, 1, 2, 2> block_128x64;
-  static bool takes(const args &p) {
-    if (p.k < 16 || p.max_blocks || p.condition.flag || p.batch > 0x7fffffff || p.partial_bytes() > GK__PARTIALS_BYTES)
-      return false;
-    const cudaError_t earlier = cudaPeekAtLastError();
-    int code = 0;
-    if (gk__find_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &code) != cudaSuccess)
-      gk__forget_error(earlier); /* a portable kernel runs instead */
-    return code > 0;
+  /* Which tiles can compute the product, as gk__tile_facts numbers them. */
+  static unsigned hopper(const args &p) {
+    const bool takes = p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff &&
+                       p.partial_bytes() <= GK__PARTIALS_BYTES;
+    return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? 2 : 0;
   }
   template <class Config> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
     const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
@@ -10512,6 +10512,34 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
     if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, sms);
     if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, sms);
     return launch<block_128x128>(p, partials, sms);
+  }
+};
+/* Those of doubles. */
+template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, Out, double, Func>> {
+  typedef gk__matmul_args<double, Out, double, Func> args;
+  static unsigned hopper(const args &p) {
+    const size_t limit = size_t(1) << 28, tiles = gk__tile_count(p.m, 32) * gk__tile_count(p.n, 64);
+    if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions ||
+        p.batch >= limit / (tiles * p.partitions) || p.partial_bytes() > GK__PARTIALS_BYTES)
+      return 0;
+    if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return 2;
+    return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? 1 : 0;
+  }
+  template <class Shape> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
+    const size_t tiles = gk__tile_count(p.m, Shape::bm) * gk__tile_count(p.n, Shape::bn);
+    const size_t max_grid = p.limited(static_cast<size_t>(sms * Shape::resident));
+    const size_t smem = sizeof(double) * Shape::stage_items * Shape::stages;
+    const auto launch_part = [=](const args &part, size_t work_count) {
+      return gk__launch_product(*partials, GK__KERNEL(gk__f64_kernel<Shape, args>),
+                                work_count < max_grid ? work_count : max_grid, Shape::producers + Shape::consumers,
+                                smem, part, static_cast<unsigned>(work_count));
+    };
+    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch_part, true);
+  }
+  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, int sms) {
+    if (tile_facts.plan == GK__PLAN_HOPPER_32_64) return launch<gk__f64_32x64>(p, partials, sms);
+    if (tile_facts.plan == GK__PLAN_HOPPER_64) return launch<gk__f64_64x64>(p, partials, sms);
+    return launch<gk__f64_64x128>(p, partials, sms);
   }
 };
 #endif
@@ -10563,7 +10591,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   if (gk__warp_tile_path<Args>::takes(p, plan, gpu.sms, gpu.smem_limit))
     return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *partials, gpu.sms);
   const gk__tile_facts tile_facts = gk__cached_tile_plan<typename Args::acc_type>(
-      {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::takes(p)});
+      {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::hopper(p)});
   return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, gpu.sms)
                            : gk__launch_portable(p, tile_facts.plan, partials, gpu);
 }

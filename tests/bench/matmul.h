@@ -315,6 +315,8 @@ template <class T> static void matmul_plans(const matmul_call<T> &chosen) {
                {GK__PLAN_TILE_32_64, "TILE_32_64"},
                {GK__PLAN_TILE_64, "TILE_64"},
                {GK__PLAN_TILE_64_128, "TILE_64_128"},
+               {GK__PLAN_HOPPER_32_64, "HOPPER_32_64"},
+               {GK__PLAN_HOPPER_64, "HOPPER_64"},
                {GK__PLAN_HOPPER_64_128, "HOPPER_64_128"},
                {GK__PLAN_HOPPER_128_64, "HOPPER_128_64"},
                {GK__PLAN_HOPPER_128, "HOPPER_128"},

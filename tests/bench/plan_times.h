@@ -105,11 +105,12 @@ template <class T> plan_times time_shape(const matmul_call<T> &given, const char
   call.b = given.a + a_items;
   args.a = call.a, args.b = call.b, args.c = call.c, args.m = call.m, args.n = call.n, args.k = call.k;
   args.trans_a = call.trans_a, args.trans_b = call.trans_b, args.batch = 1, args.alpha = 1, args.beta = 0;
+  args.partitions = 1, args.depth = static_cast<int>(call.k);
   args.lda = times.shape.lda(), args.ldb = times.shape.ldb(), args.ldc = call.n;
   args.stride_a = call.m * call.k, args.stride_b = call.k * call.n, args.stride_c = call.m * call.n;
   GK_CHECK(gk__find_matmul_gpu(&call.gpu));
   if (gk__plan_split_k<T>(call.m, call.n, call.k).thin) return times;
-  times.shape.hopper = planned_call<T>::hopper_path::takes(args);
+  times.shape.hopper = planned_call<T>::hopper_path::hopper(args);
   std::vector<planned_call<T>> calls;
   for (const plan_time &plan : plans_to_measure<T>(times.shape, call.gpu.sms)) {
     call.plan = plan;

@@ -15,7 +15,7 @@ struct plan_shape {
   std::string type; /* "f32" or "f64"; by mma.sync "f16", "tf32" or "emulated" */
   size_t m, n, k;
   bool trans_a, trans_b;
-  bool hopper; /* the build and the GPU have Hopper's kernels for this product */
+  unsigned hopper; /* the Hopper kernels that the build and the GPU have for it, as in gk__plan_query */
   /* Of contiguous operands. */
   size_t lda() const { return trans_a ? m : k; }
   size_t ldb() const { return trans_b ? k : n; }
@@ -63,7 +63,7 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
     if (partitions > 1 && shape.k / partitions < tiles::least_part()) break;
     if (plan_split(shape.k, partitions).depth == 0 || !gk__partials_fit<Acc>(shape.m, shape.n, partitions)) continue;
     for (int tile_idx = 0; tile_idx < tiles::item_count; tile_idx++)
-      if (shape.hopper || !tiles::facts(tile_idx).hopper) plans.push_back({tile_idx, partitions, 0});
+      if (tiles::facts(tile_idx).hopper <= shape.hopper) plans.push_back({tile_idx, partitions, 0});
   }
   return plans;
 }
@@ -132,7 +132,7 @@ inline std::string plan_line(const plan_times &times, const plan_time &plan) {
     tile = plan_tile_name(shape.type == "f64" ? gk__tiles<double>::facts(plan.tile_idx)
                                               : gk__tiles<float>::facts(plan.tile_idx));
   char text[300];
-  snprintf(text, sizeof(text), "%s,%zu,%zu,%zu,%d,%d,%d,%s,%u,%.4f,%.0f", shape.type.c_str(), shape.m, shape.n, shape.k,
+  snprintf(text, sizeof(text), "%s,%zu,%zu,%zu,%d,%d,%u,%s,%u,%.4f,%.0f", shape.type.c_str(), shape.m, shape.n, shape.k,
            shape.trans_a, shape.trans_b, shape.hopper, tile.c_str(), plan.partitions, plan.us, times.sm_mhz);
   return text;
 }
@@ -140,7 +140,8 @@ inline bool parse_plan(const std::string &line, plan_times *times, plan_time *pl
   const std::vector<std::string> f = split_fields(line);
   if (f.size() != 11 || (f[0] != "f32" && f[0] != "f64" && !is_mma_type(f[0]))) return false;
   const auto number = [&](size_t i) { return static_cast<size_t>(strtoull(f[i].c_str(), NULL, 10)); };
-  times->shape = {f[0], number(1), number(2), number(3), number(4) != 0, number(5) != 0, number(6) != 0};
+  times->shape = {
+      f[0], number(1), number(2), number(3), number(4) != 0, number(5) != 0, static_cast<unsigned>(number(6))};
   times->sm_mhz = atof(f[10].c_str());
   const plan_shape &shape = times->shape;
   if (is_mma_type(f[0]))

@@ -162,7 +162,8 @@ template <class Acc, int Count>
 void refit_add(std::vector<refit_entry> *all, const std::string &type, refit_tile_numbers<Count> *tiles) {
   for (int i = 0; i < Count; i++) {
     const std::string name = type + "_tile_" + std::to_string(i);
-    if (!gk__tiles<Acc>::facts(i).hopper) refit_add(all, name + ".share", &tiles->shares[i], 1);
+    const bool hopper = gk__tiles<Acc>::facts(i).hopper > 0;
+    if (type == "f64" || !hopper) refit_add(all, name + ".share", &tiles->shares[i], 1, hopper);
   }
   refit_add(all, type + "_split.least_part", &tiles->least_part, 1);
 }
@@ -172,8 +173,11 @@ inline std::vector<refit_entry> refit_entries(refit_table *table, bool doubles) 
   std::vector<refit_entry> all;
   gk__plan_costs &costs = table->costs;
   if (doubles) {
-    refit_add(&all, "doubles.begin", &costs.doubles.begin, 1);
-    refit_add(&all, "doubles.item", &costs.doubles.item, 1);
+    gk__f64_costs &c = costs.doubles;
+    refit_add(&all, "doubles.busy", &c.busy, 1);
+    refit_add(&all, "doubles.item", &c.item, 1);
+    refit_add(&all, "doubles.once", &c.once, 1);
+    refit_add(&all, "doubles.launch", &c.launch, 1);
     refit_add<double>(&all, "f64", &table->f64);
     return all;
   }
@@ -204,7 +208,7 @@ inline bool refit_allowed(const refit_table &table) {
   const gk__plan_costs &costs = table.costs;
   const unsigned least_busy = 10;
   bool allowed = true;
-  for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1]})
+  for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1], costs.doubles.busy})
     allowed = allowed && busy >= least_busy && busy <= 100;
   for (const gk__hopper_costs *times : {&costs.full_tile, &costs.half_tile})
     allowed = allowed && times->each[0] > 0 && times->each[1] > 0;
@@ -235,9 +239,12 @@ inline void refit_add(refit_data *data, const plan_file &file) {
     if (!times.shape.hopper) continue;
     refit_shape portable = half.back();
     std::vector<plan_time> &plans = portable.times.plans;
-    const auto is_hopper = [](const plan_time &plan) { return gk__tiles<float>::facts(plan.tile_idx).hopper; };
+    const auto is_hopper = [data](const plan_time &plan) {
+      return (data->doubles ? gk__tiles<double>::facts(plan.tile_idx) : gk__tiles<float>::facts(plan.tile_idx)).hopper >
+             0;
+    };
     plans.erase(std::remove_if(plans.begin(), plans.end(), is_hopper), plans.end());
-    portable.times.shape.hopper = false;
+    portable.times.shape.hopper = 0;
     if (!plans.empty()) half.push_back(portable);
   }
 }
@@ -278,7 +285,7 @@ inline refit_table refit_fit(const refit_table &start, const refit_data &data, i
   const double not_measured = 0.1;
   refit_table table = start;
   bool any_hopper = false;
-  for (const refit_shape &shape : data.fitted) any_hopper = any_hopper || shape.times.shape.hopper;
+  for (const refit_shape &shape : data.fitted) any_hopper = any_hopper || shape.times.shape.hopper > 0;
   std::vector<refit_entry> entries = refit_entries(&table, data.doubles);
   const auto stays = [&](const refit_entry &entry) {
     return (entry.hopper && !any_hopper) || entry.name.compare(0, kept.size(), kept) == 0;
@@ -324,8 +331,10 @@ inline std::string refit_initialiser(const gk__plan_costs &costs) {
         "      {" + refit_list(t->each, 2) + ", " + std::to_string(t->after) + ", " + std::to_string(t->begin) + "},\n";
   text += "      {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
           refit_list(floats.groups, 2) + ", " + refit_list(floats.once, 2) + "},\n";
-  return text + "      {" + std::to_string(costs.doubles.begin) + ", " + std::to_string(costs.doubles.item) +
-         "},\n      gk__measured_reduce_costs()};\n";
+  const gk__f64_costs &f64 = costs.doubles;
+  text += "      {" + std::to_string(f64.busy) + ", " + std::to_string(f64.item) + ", " + std::to_string(f64.once) +
+          ", " + std::to_string(f64.launch) + "},\n";
+  return text + "      gk__measured_reduce_costs()};\n";
 }
 inline const char *refit_name(gk_plan plan) {
   switch (plan) {
@@ -333,6 +342,8 @@ inline const char *refit_name(gk_plan plan) {
   case GK__PLAN_TILE_32_64: return "GK__PLAN_TILE_32_64";
   case GK__PLAN_TILE_64: return "GK__PLAN_TILE_64";
   case GK__PLAN_TILE_64_128: return "GK__PLAN_TILE_64_128";
+  case GK__PLAN_HOPPER_32_64: return "GK__PLAN_HOPPER_32_64";
+  case GK__PLAN_HOPPER_64: return "GK__PLAN_HOPPER_64";
   case GK__PLAN_HOPPER_64_128: return "GK__PLAN_HOPPER_64_128";
   case GK__PLAN_HOPPER_128_64: return "GK__PLAN_HOPPER_128_64";
   case GK__PLAN_HOPPER_128: return "GK__PLAN_HOPPER_128";
@@ -351,7 +362,7 @@ template <class Acc> std::string refit_print_tiles(const char *title) {
     for (const size_t number :
          {f.row_count, f.col_count, size_t{f.warps}, size_t{f.groups}, size_t{f.room}, size_t{f.share}})
       text += ", " + std::to_string(number);
-    text += f.hopper ? ", true, &costs},\n" : ", false, &costs},\n";
+    text += ", " + std::to_string(f.hopper) + ", &costs},\n";
   }
   return text;
 }

@@ -31,7 +31,7 @@ refit_table known_table() {
 }
 /* So many shapes of a type, whose times are the estimates by the table, up to 1 % more or less. */
 template <class Acc, class RefitAcc>
-void add_made_up(plan_file *file, const char *type, bool hopper, size_t count, const refit_table &table) {
+void add_made_up(plan_file *file, const char *type, unsigned hopper, size_t count, const refit_table &table) {
   random_numbers draw = random_from(hopper ? 1 : 2);
   for (size_t i = 0; i < count; i++) {
     const random_shape s = next_shape(&draw, i / 2 % 2);
@@ -50,9 +50,9 @@ void add_made_up(plan_file *file, const char *type, bool hopper, size_t count, c
 plan_file made_up_file(const refit_table &table) {
   plan_file file;
   file.head.remarks = {"gpu: made up", "build: none", "commit: none", "sms: 132"};
-  add_made_up<float, refit_float>(&file, "f32", true, 120, table);
-  add_made_up<float, refit_float>(&file, "f32", false, 80, table);
-  add_made_up<double, refit_double>(&file, "f64", false, 60, table);
+  add_made_up<float, refit_float>(&file, "f32", 2, 120, table);
+  add_made_up<float, refit_float>(&file, "f32", 0, 80, table);
+  add_made_up<double, refit_double>(&file, "f64", 2, 60, table);
   return file;
 }
 
@@ -139,7 +139,7 @@ TEST(files_of_plans_are_written_and_read) {
     EXPECT(read.shapes[i].plans == file.shapes[i].plans);
   }
   for (const char *line : {"f32,1,2,3", "f32,64,64,64,0,0,0,7x7,1,1.0,1800", "f32,64,64,64,0,0,0,64x64,1,0,1800",
-                           "f32,64,64,64,0,0,0,64x64,0,1,1800", "f64,64,64,64,0,0,0,32x32,1,1,1800",
+                           "f32,64,64,64,0,0,0,64x64,0,1,1800", "f64,64,64,64,0,0,0,48x32,1,1,1800",
                            "f32,64,64,64,0,0,0,64x64,5,1,1800", "f16,64,64,64,0,0,0,32x64,1,1,1800",
                            "emulated,64,64,64,0,0,0,128x256,1,1,1800", "bf16,64,64,64,0,0,0,64x64,1,1,1800"}) {
     std::istringstream wrong(line);
@@ -152,7 +152,7 @@ TEST(chosen_plans_are_measured) {
   random_numbers draw = random_from(3);
   for (size_t i = 0; i < 300; i++) {
     const random_shape s = next_shape(&draw, i / 2 % 2);
-    const plan_shape shape = {i % 7 ? "f32" : "f64", s.m, s.n, s.k, s.trans_a, s.trans_b, i % 3 && i % 7};
+    const plan_shape shape = {i % 7 ? "f32" : "f64", s.m, s.n, s.k, s.trans_a, s.trans_b, i % 3 ? 2u : 0u};
     const std::vector<plan_time> all = i % 7 ? plan_all<float>(shape) : plan_all<double>(shape);
     const std::vector<plan_time> plans =
         i % 7 ? plans_to_measure<float>(shape, 132) : plans_to_measure<double>(shape, 132);
@@ -196,7 +196,7 @@ TEST(shapes_of_hopper_are_also_portable_ones) {
   EXPECT_EQ(data.checked.size(), size_t(60 + 60 + 40));
   for (size_t i = 0; i < 120; i++) {
     const plan_shape &shape = data.fitted[i].times.shape;
-    EXPECT_EQ(shape.hopper, i % 2 == 0);
+    EXPECT_EQ(shape.hopper, i % 2 ? 0u : 2u);
     EXPECT_EQ(shape.m, data.fitted[i - i % 2].times.shape.m);
     for (const plan_time &plan : data.fitted[i].times.plans)
       EXPECT(shape.hopper || !gk__tiles<float>::facts(plan.tile_idx).hopper);
@@ -337,7 +337,7 @@ TEST(costs_without_data_stay) {
   plan_file file;
   refit_data data = {false, {}, {}};
   file.head.remarks = {"sms: 132"};
-  add_made_up<float, refit_float>(&file, "f32", false, 80, known_table());
+  add_made_up<float, refit_float>(&file, "f32", 0, 80, known_table());
   refit_add(&data, file);
   refit_table fitted = refit_fit(refit_header(), data, 1000, "reduce."), header = refit_header();
   EXPECT(refit_losses_by(fitted, data.checked).error < refit_losses_by(header, data.checked).error / 2);

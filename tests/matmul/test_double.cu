@@ -20,5 +20,5 @@ TEST(doubles_of_many_tiles) {
     }
   problem p = problem_of(100, 60, 45);
   p.batch = 300, p.one_b = true, p.gap_c = 3;
-  check<double, double>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32_64});
+  check<double, double>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32_64, HOOK_PLAN_HOPPER_32_64, HOOK_PLAN_HOPPER_64});
 }

@@ -33,10 +33,10 @@ TEST(splits_of_k) {
   } table[] = {
       {5, 5, 0, 0, 1, 1},           {3, 5, 127, 0, 1, 4},        {1, 8192, 8192, 1, 1, 1},
       {4, 4, 1048576, 1, 256, 256}, {4096, 4096, 4096, 0, 1, 1}, {128, 128, 128, 0, 1, 4},
-      {255, 255, 255, 0, 4, 4},     {512, 512, 512, 0, 4, 4},    {640, 640, 640, 0, 5, 2},
+      {255, 255, 255, 0, 4, 4},     {512, 512, 512, 0, 4, 2},    {640, 640, 640, 0, 5, 1},
       {768, 768, 768, 0, 5, 1},     {1000, 1000, 1000, 0, 3, 1}, {1024, 1024, 1024, 0, 2, 1},
       {64, 8192, 8192, 0, 4, 2},    {2047, 333, 5001, 0, 11, 4}, {858, 4921, 2132, 0, 3, 1},
-      {2500, 2499, 2500, 0, 2, 1},  {40, 50, 900, 0, 19, 29},    {16, 16, 100000, 0, 32, 32},
+      {2500, 2499, 2500, 0, 2, 1},  {40, 50, 900, 0, 19, 15},    {16, 16, 100000, 0, 32, 32},
       {550, 222, 123, 0, 2, 4},
   };
   std::string changed;
@@ -66,7 +66,7 @@ TEST(cached_splits_and_tiles) {
         EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k), order));
         EXPECT(hook_same_split_k(hook_cached_split_k<double>(m, n, k), twice));
         EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k + 64), hook_plan_split_k<float>(m, n, k + 64)));
-        for (const bool hopper : {false, true}) {
+        for (const unsigned hopper : {0u, 1u, 2u}) {
           const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper};
           const hook_tile_facts cached = hook_cached_tile_plan<float>(query), planned = hook_plan_tile<float>(query);
           EXPECT(cached.plan == planned.plan && cached.room == planned.room && cached.hopper == planned.hopper);
@@ -84,7 +84,7 @@ TEST(estimates_of_blocks) {
     const auto clocks_of = [&](size_t tiles, unsigned partitions, int depth, int last) {
       const size_t k = static_cast<size_t>(depth) * (partitions - 1) + static_cast<size_t>(last);
       const hook_split_k order = {0, partitions, depth};
-      return hook_hopper_clocks(tile, {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, true});
+      return hook_hopper_clocks(tile, {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, 2});
     };
     unsigned long long before = 0;
     for (size_t tiles = 1; tiles < 2000; tiles += 33) {
@@ -114,7 +114,7 @@ TEST(estimates_of_reductions) {
   const hook_tile_facts square = hook_tiles<float>::facts(hook_tiles<float>::item_count - 1);
   const auto whole = [&](unsigned partitions) {
     const hook_split_k order = {0, partitions, 640 / static_cast<int>(partitions)};
-    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, false};
+    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, 0};
     return hook_clocks<float>(square, query) - hook_tiles<float>::kernel_clocks(square, query);
   };
   EXPECT_EQ(whole(square.groups), 0ull);
@@ -123,20 +123,21 @@ TEST(estimates_of_reductions) {
 
 TEST(planner_fills_the_device) {
   const hook_split_k plain = {0, 1, 4096};
-  const auto plan_of = [&](size_t edge, bool hopper, gk_plan wanted) {
+  const auto plan_of = [&](size_t edge, unsigned hopper, gk_plan wanted) {
     return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper}).plan;
   };
-  EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
-  EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_32);
-  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_TILE_64), (int)HOOK_PLAN_TILE_64);
-  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_HOPPER_128);
-  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_TILE_64_128); /* this GPU has no such kernel */
-  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_HOPPER_64_128);
-  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
-  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_32, 132, false}).plan,
+  EXPECT_EQ(plan_of(4096, 0, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(4096, 2, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
+  EXPECT_EQ(plan_of(100, 2, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_32);
+  EXPECT_EQ(plan_of(100, 2, HOOK_PLAN_TILE_64), (int)HOOK_PLAN_TILE_64);
+  EXPECT_EQ(plan_of(100, 2, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_HOPPER_128);
+  EXPECT_EQ(plan_of(100, 0, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_TILE_64_128); /* this GPU has no such kernel */
+  EXPECT_EQ(plan_of(100, 2, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_HOPPER_64_128);
+  EXPECT_EQ(plan_of(100, 0, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(100, 1, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_32); /* only code for sm_90a has one */
+  EXPECT_EQ(plan_of(100, 2, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
+  EXPECT_EQ(plan_of(100, 0, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
+  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_64, 132, 0}).plan,
             (int)HOOK_PLAN_TILE_32_64);
 }
 
@@ -404,7 +405,7 @@ TEST(refused_plans) {
   device_array<float> a(std::vector<float>(64, 1.0f)), c(64);
   gk_matmul_opts o = gk_matmul_opts();
   o.plan = GK_PLAN_MMA;
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: precision 0, plan 8: this plan is one of tensor cores",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: precision 0, plan 10: this plan is one of tensor cores",
                gk_matmul_ex(a.ptr, a.ptr, c.ptr, 8, 8, 8, &o));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL",
                gk_matmul_plan(a.ptr, a.ptr, c.ptr, 8, 8, 8, &o, NULL));

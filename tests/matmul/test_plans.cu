@@ -59,9 +59,10 @@ cudaError_t capture_product(numbers *draw, T *memory, gk_precision precision, gk
 /* Every kind of product in turn, mostly by the plan that the library chooses. */
 cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch, cudaStream_t stream,
                         std::string *shape) {
-  static const gk_plan plans[] = {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128,
-                                  GK_PLAN_AUTO};
-  const gk_plan plan = draw->below(4) ? GK_PLAN_AUTO : plans[draw->below(5)];
+  static const gk_plan plans[] = {
+      HOOK_PLAN_TILE_32,      HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64,       HOOK_PLAN_TILE_64_128,
+      HOOK_PLAN_HOPPER_32_64, HOOK_PLAN_HOPPER_64,  HOOK_PLAN_HOPPER_64_128, GK_PLAN_AUTO};
+  const gk_plan plan = draw->below(4) ? GK_PLAN_AUTO : plans[draw->below(8)];
   float *const floats = static_cast<float *>(memory);
   switch (i % 6) {
   case 0: return capture_product(draw, floats, GK_PRECISION_STRICT, plan, scratch, stream, shape);

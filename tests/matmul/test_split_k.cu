@@ -48,8 +48,9 @@ TEST(partials_in_any_scratch) {
   tiles.run(&just_one); /* the products of the batch one after the other */
   tiles.run(&larger);
   thin.run(&larger);
-  for (gk_plan plan : {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128, HOOK_PLAN_TILE_32_64,
-                       HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64})
+  for (gk_plan plan :
+       {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128, HOOK_PLAN_TILE_32_64, HOOK_PLAN_HOPPER_128,
+        HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64, HOOK_PLAN_HOPPER_64, HOOK_PLAN_HOPPER_32_64})
     tiles.run(&just_one, plan);
 }
 
@@ -208,7 +209,9 @@ TEST(split_tiles_of_floats) {
 }
 
 TEST(split_tiles_of_doubles) {
-  check_split_tiles<double, double, by_place>(35, 66, {HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
+  check_split_tiles<double, double, by_place>(35, 66,
+                                              {HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128,
+                                               HOOK_PLAN_HOPPER_32_64, HOOK_PLAN_HOPPER_64, HOOK_PLAN_HOPPER_64_128});
 }
 
 TEST(split_tiles_of_halves) {
@@ -247,8 +250,10 @@ TEST(functor_of_the_epilogue) {
     problem p = problem_of(141, i % 2 ? 67 : 68, 40);
     p.trans_a = i & 1, p.trans_b = i >> 1, p.alpha = -0.5, p.beta = i ? 0.5 : 0, p.batch = i == 3 ? 2 : 0;
     check_functor<float>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128,
-                             HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64});
-    check_functor<double>(p, {HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
+                             HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64,
+                             HOOK_PLAN_HOPPER_64, HOOK_PLAN_HOPPER_32_64});
+    check_functor<double>(p, {HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128, HOOK_PLAN_HOPPER_32_64,
+                              HOOK_PLAN_HOPPER_64, HOOK_PLAN_HOPPER_64_128});
   }
   problem p = problem_of(128, 60, 24); /* a batch for warps */
   p.batch = 11, p.beta = 0.5;

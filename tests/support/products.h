@@ -175,7 +175,8 @@ template <class T, class O> void check(const problem &p, std::initializer_list<g
 
 template <class T, class O> void check_all_plans(const problem &p) {
   check<T, O>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128, HOOK_PLAN_TILE_32_64,
-                  HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64});
+                  HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64, HOOK_PLAN_HOPPER_64,
+                  HOOK_PLAN_HOPPER_32_64});
 }
 
 /* Random sizes and options; the same number always gives the same problem. */
