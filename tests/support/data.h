@@ -13,10 +13,10 @@
 #include "hooks.h"
 #include "test.h"
 
-/* Every element type, with the name that the C API has for it. The race checker sees accesses and not values: to it the
- * types of a size are alike. */
+/* Every element type, with the name that the C API has for it. Where accesses are checked and not values, or nothing
+ * is run, the types of a size are alike. */
 #define FLOAT_TYPES(X) X(f16, __half) X(bf16, __nv_bfloat16) X(f32, float) X(f64, double)
-#ifdef CUDA_CPU_TRACE
+#ifdef TEST_FEW_TYPES
 #define ALL_TYPES(X) X(u8, uint8_t) X(i16, int16_t) X(i32, int32_t) X(i64, int64_t) X(f16, __half) X(f64, double)
 #else
 #define ALL_TYPES(X)                                                                                                   \
