@@ -93,7 +93,7 @@ link             = $(link.$1)$(if $(findstring $(STANDIN),$(compile.$1)),$(CPU_L
                      -fno-sanitize-recover% --coverage,$(compile.$1)) $(if $(findstring $(traced),$(compile.$1)),\
                      $$program $$runtime $(catching),$$runtime $$program -ldl) -o $$output)
 # nvcc: for the GPU that is here; as PTX alone, which may be older than the GPU; as PTX with a kernel of machine code
-# before; and what only has to compile, of which the host's compiler makes no object.
+# before; and what only has to compile, of which the host's compiler makes no object, and nvcc no code beside PTX.
 NVCC_BASE        = $(NVCC) -O3 -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion -I . $(NVCCFLAGS)
 compile.gpu      = $(NVCC_BASE) -std=c++17 -lineinfo $(arch)
 plain.gpu        = $(NVCC) -O3 -std=c++17 -lineinfo $(arch) $(NVCCFLAGS)
