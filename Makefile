@@ -79,7 +79,7 @@ compile.cpu      = $(CXX) -Og $(CPU_FLAGS) $(STRICT) -x c++
 compile.fast     = $(CXX) -O2 $(CPU_FLAGS) $(STRICT) -x c++
 compile.plain    = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-sign-compare -Wno-unknown-pragmas -x c++
 compile.asan     = $(CXX) -Og $(CPU_FLAGS) -w $(asan) -x c++
-compile.traced   = $(CXX) -Og $(CPU_FLAGS) -w $(traced) -x c++
+compile.traced   = $(CXX) -Og $(CPU_FLAGS) -w $(traced) -DTEST_FEW_TYPES -x c++
 compile.checker  = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) -x c++
 compile.counters = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(counted) -x c++
 compile.lesson   = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) -x c++
@@ -93,14 +93,14 @@ link             = $(link.$1)$(if $(findstring $(STANDIN),$(compile.$1)),$(CPU_L
                      -fno-sanitize-recover% --coverage,$(compile.$1)) $(if $(findstring $(traced),$(compile.$1)),\
                      $$program $$runtime $(catching),$$runtime $$program -ldl) -o $$output)
 # nvcc: for the GPU that is here; as PTX alone, which may be older than the GPU; as PTX with a kernel of machine code
-# before; and what only has to compile, of which the host's compiler makes no object.
+# before; and what only has to compile, of which the host's compiler makes no object, and nvcc no code beside PTX.
 NVCC_BASE        = $(NVCC) -O3 -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion -I . $(NVCCFLAGS)
 compile.gpu      = $(NVCC_BASE) -std=c++17 -lineinfo $(arch)
 plain.gpu        = $(NVCC) -O3 -std=c++17 -lineinfo $(arch) $(NVCCFLAGS)
 compile.ptx      = $(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80
 compile.mixed    = $(compile.ptx) -DPRODUCER_ELSEWHERE
 link.mixed       = $(compile.gpu) $$program tests/arrays/overlap_producer.cu -o $$output
-compile.built    = $(patsubst -O3,-O0,$(NVCC_BASE)) -Xcompiler=-fsyntax-only -lineinfo -std=c++17 $(quick)
+compile.built    = $(patsubst -O3,-O0,$(NVCC_BASE)) -Xcompiler=-fsyntax-only -std=c++17 -DTEST_FEW_TYPES $(quick)
 plain.built      = $(NVCC) $(NVCCFLAGS) -std=c++17 $(quick)
 quick            = -Xcicc -O0 -Xptxas -O0 $(ptx)
 compile.host     = $(CC) -std=c99 -pedantic -O2 $(STRICT)

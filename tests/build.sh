@@ -53,9 +53,10 @@ case $output:$source in
   ;;
 */built/*) libraries=$(echo "$libraries" | sed 's/ -l[a-z]*//g') ;;
 esac
-case $output in
+case $output:$source in
+*/built/*:tests/*/test_*) command="$command -cuda" ;; # the stand-in's build has the host compiler's warnings
 */built/*) command="$command -c" ;;
-*.o) command="$command -c" link= ;;
+*.o:*) command="$command -c" link= ;;
 esac
 
 case $source in tests/*) command="$command -I tests/support" ;; esac

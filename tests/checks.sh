@@ -43,10 +43,10 @@ build() {
   esac
   [ -z "$runtime" ] || runtime="\$(BUILD)/$runtime/runtime.o \$(BUILD)/host/cuda_to_cpp"
   products= # the configurations that have more than two tests of products: see tests/support/once.h
-  case $1 in cpu | traced | built) ! grep -q '"once.h"' "$2" || products="\$(BUILD)/$1/products.o" ;; esac
+  case $1 in cpu | traced | asan | built) ! grep -q '"once.h"' "$2" || products="\$(BUILD)/$1/products.o" ;; esac
   rule "\$(BUILD)/$output" "$2 \$(BUILD)/$1/flags $runtime $products" '$(build)'
 }
-built=
+built= smaller=GPUKIT_TEST_SLOWED=1
 
 # way GROUP WAY[:SETTING]...: one way of the row's program
 way() {
@@ -54,11 +54,12 @@ way() {
   case $2 in *:*) settings=$(echo "${2#*:}" | tr : ' ') ;; esac
   case $way in
   run) where=$backend check=$name ;;
-  reversed) settings="$settings GPUKIT_CPU_SCHEDULE=reversed" ;;
+  reversed) settings="$settings $smaller GPUKIT_CPU_SCHEDULE=reversed" ;;
   random) settings="$settings GPUKIT_CPU_SCHEDULE=random:1" ;;
-  races) settings="$settings GPUKIT_CPU_SCHEDULE=random:1 TIMEOUT=900" configuration=traced ;;
+  races) settings="$settings $smaller GPUKIT_CPU_SCHEDULE=random:1 TIMEOUT=900" configuration=traced ;;
   ptx | mixed) configuration=$way where=gpu ;;
-  asan | built) configuration=$way ;;
+  asan) settings="$settings $smaller" configuration=asan ;;
+  built) configuration=built ;;
   *) wrong "tests/checks.txt: $source: there is no way $way" ;;
   esac
   case $kind in test | checker | counters) action=counts ;; lesson) command=tests/lessons/lesson.sh ;; esac

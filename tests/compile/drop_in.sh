@@ -43,20 +43,20 @@ flags_of() {
 }
 
 # nvcc_flags FILE@WAYS FLAGS: for nvcc and a .cu file.
-# Without a GPU what names no target is left as PTX, since ptxas takes a third of the time; but nvlink wants code. Less
-# effort takes half the time, and is enough for what only has to compile: PTX need not be short for ptxas, either. C++17
-# is as users have it, and so is what a GPU runs, and where functions stay functions, as these need more registers then.
+# Without a GPU what names no target is left as PTX, since ptxas takes a third of the time; but nvlink wants code, and so
+# does -dlto. Less effort takes half the time, and is enough for what only has to compile: PTX need not be short for
+# ptxas, either. C++17 is as users have it, and so is what a GPU runs or nvlink links, and what -G makes, as functions
+# that stay functions need more registers.
 nvcc_flags() {
   effort='-Xcicc -O1 -Xptxas -O0' target=
-  case " $2 " in
+  case "$1 $2 " in
   *' -arch='* | *' -gencode '*) ;;
-  *' -rdc=true '* | *' -G '*) target=$(setting arch) ;;
+  part@*' -rdc=true '* | *' -dlto '* | *' -G '*) target=$(setting arch) ;;
   *) target=$(setting arch) && [ "$(setting backend):${1%@*}" = gpu:part ] || target=$(setting ptx) ;;
   esac
-  case " $target $2 " in *' -arch=compute_'* | *'code=compute_90a '*) effort='-Xcicc -O0 -Xptxas -O0' ;; esac
-  case " $2 " in *' -std=c++17 '* | *' -rdc=true '* | *' -G '*) effort= ;; esac
+  case " $target $2 " in *' -arch=compute_'* | *'code=compute_'*) effort='-Xcicc -O0 -Xptxas -O0' ;; esac
+  case "$1 $2 " in *' -std=c++17 '* | part@*' -rdc=true '* | *' -G '*) effort= ;; esac
   case $(setting backend):$1 in
-  *:all@rdc | *:all@static+rdc | *:all@lto) effort='-Xcicc -O1 -Xptxas -O0' ;;
   *:all@*) ;;
   gpu:*) effort= ;;
   esac
@@ -91,7 +91,7 @@ command_of() {
   # is compiled as users compile it; the typed functions of the C API take half a minute that way.
   case $(setting backend):$1 in
   *:all@*) command="$(echo "$command" | sed 's/ -O3 / -O0 /') -Xcompiler=-fsyntax-only" ;;
-  gpu:* | *:part@*) ;;
+  gpu:* | *:part@*merged* | *:part@static* | *:part@hidden*) ;;
   *) command=$(echo "$command" | sed 's/ -O3 / -O0 /') ;;
   esac
   case " $flags " in *' -cubin '*) ;; *) command="$command -c" ;; esac
