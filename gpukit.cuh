@@ -5591,12 +5591,11 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
     return {c + product * stride_c, m, n, ldc, first_row, first_col, 1, alpha, beta, func};
   }
-  /* With the padding of the rows, which is read, too. */
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
     return {partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim,
             m,
-            leading_dim,
+            n,
             leading_dim,
             0,
             0,
