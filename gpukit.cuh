@@ -6753,10 +6753,10 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 
 /* --- Doubles on Hopper --------------------------------------------------------------------------------------------
  *
- * Warp-specialised: eight warps multiply, and four others copy operands to a ring of stages, each with a full and an
- * empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for the next
- * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is
- * that of gk__accumulators_f64. */
+ * Warp-specialised: four or eight warps multiply, and four others copy operands to a ring of stages, each with a full
+ * and an empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for
+ * the next tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs
+ * is that of gk__accumulators_f64. */
 
 /* GK__WGMMA: a target of this build is Hopper. The host's code is compiled for all targets at once, and each kernel
  * costs it time, so other builds have none of Hopper's kernels. */
@@ -6804,7 +6804,10 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
 #ifdef GK__WGMMA
 /* A tile, of which a multiprocessor computes `Resident` at once. Code for sm_90a uses MMA instructions with 16 k. Other
  * code has too few registers for their fragments, because only sm_90a can move registers from the producers to the
- * consumers (setmaxnreg). The host plans for the larger ring. */
+ * consumers (setmaxnreg). The host plans for the larger ring.
+ *
+ * The best plans of 932 products take 1.02 times as long without the tile of 64 x 64, at most 1.40, 1.015 without that
+ * of 32 x 64, at most 1.23, and 1.045 without both (H200, sm_90a). */
 template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters> struct gk__f64_shape {
 #ifdef GK__WGMMA_CODE
   static const int bk = 16;
@@ -6823,7 +6826,8 @@ template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters>
   static const int registers = 65536 / (producers + consumers) / resident / 8 * 8;
   static const int producer_registers = ProducerRegisters;
   static const int consumer_registers = registers + (registers - producer_registers) * producers / consumers;
-  static const bool only_sm_90a = resident * warp_rows > 32; /* otherwise accumulators would be spilled */
+  /* Elsewhere accumulators would be spilled. The portable tiles are faster then. */
+  static const bool only_sm_90a = resident * warp_rows > 32;
 };
 typedef gk__f64_shape<64, 128, 32, 1, 72> gk__f64_64x128;
 typedef gk__f64_shape<64, 64, 32, 2, 48> gk__f64_64x64;
@@ -9861,8 +9865,8 @@ struct gk__plan_costs {
 /* Fitted on an H200 by a random search for the choices that lose least: for floats to 14,700 plans of 776 products
  * (those of the bench, and random ones), for doubles to 25,000 of 810, half of them without code for sm_90a. The costs
  * of reducing partials, which all types share, were kept. Of other products, the chosen plan loses 2.2 % of the time to
- * the best measured one for floats, with Hopper's kernels and without, and 3.6 % for doubles. `make bench-refit` fits to half of the products in files of
- * the bench, and prints what the choices lose over either half. */
+ * the best measured one for floats, with Hopper's kernels and without, and 3.6 % for doubles. `make bench-refit` fits
+ * to half of the products in files of the bench, and prints what the choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{128, 247}, 153, 13601},
                                        {{153, 270}, 169, 9029},
@@ -10257,6 +10261,8 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &
   /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
   const int wide_bytes =
       gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
+  /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. Without the tile of 32 x 32 the best
+   * portable plans of 932 products take 1.04 times as long, without that of 32 x 64 1.05, without 64 x 128 1.01 (H200). */
   if (plan == GK__PLAN_TILE_32) return gk__matmul_tiles<gk__mma_f64_block<32, 32, 16, 4>>(p, partials, gpu.smem_limit);
   if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 <= gpu.smem_limit)
     return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit);
@@ -13048,7 +13054,8 @@ GK__SAVED_MACROS(GK__POP)
  *           gk_fill, gk_iota, gk_random_uniform, gk_random_normal, gk_print; gk_time_ms, gk_bench of a callable, rates
  *           of GK_TIME; gk_matmul_ex<precision>.
  *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
- *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync.
+ *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync, and strict
+ *           products whose k is split into other partitions than before.
  *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
  *   0.1.0   the six areas
  * ==================================================================================================================*/
