@@ -10262,7 +10262,8 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &
   const int wide_bytes =
       gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. The best portable plans of 932
-   * products take 1.04 times as long without the tile of 32 x 32, 1.05 without 32 x 64, 1.01 without 64 x 128 (H200). */
+   * products take 1.04 times as long without the tile of 32 x 32, 1.05 without 32 x 64, 1.01 without 64 x 128 (H200).
+   */
   if (plan == GK__PLAN_TILE_32) return gk__matmul_tiles<gk__mma_f64_block<32, 32, 16, 4>>(p, partials, gpu.smem_limit);
   if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 <= gpu.smem_limit)
     return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit);
