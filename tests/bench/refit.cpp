@@ -10,12 +10,10 @@
 
 static const char usage[] =
     "refit [--keep=reduce.] FILE.csv...\n"
-    "    Fits the planners' costs to half of the shapes in files of `bench --plan-times=FILE.csv`, and prints the "
-    "tables,\n"
-    "    and what is lost by the plans that are chosen by them and by those of the header against the best plans\n"
-    "    measured, over either half. --keep=reduce. keeps the costs of reducing partials, on which products by "
-    "mma.sync\n"
-    "    depend, too: for files that have no such products.\n";
+    "    Fits the planners' costs to half of the shapes in files of `bench --plan-times=FILE.csv`. Prints the tables,\n"
+    "    and what the plans that are chosen by them and by those of the header lose against the best plans measured,\n"
+    "    over either half. --keep=reduce. keeps the costs of reducing partials, on which products by mma.sync depend,\n"
+    "    too: for files that have no such products.\n";
 
 static void print_heading(const char *title) {
   printf("\n%s\n%-16s %6s %10s %9s %9s %9s %12s  %s\n", title, "table", "shapes", "estimates", "loses", "95 %", "worst",
