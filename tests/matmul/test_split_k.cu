@@ -391,7 +391,7 @@ TEST(a_hundred_runs) {
   const split_product tiles(70, 60, 700, 1);
   test_scratch scratch(tiles.scratch_bytes());
   const int runs = test_slowed() ? 12 : on_cpu ? 24 : 100; /* the stand-in and the sanitizer vary less */
-  for (int i = 0; i < runs; i++) tiles.run(&scratch, static_cast<gk_plan>(i % 6));
+  for (int i = 0; i < runs; i++) tiles.run(&scratch, static_cast<gk_plan>(i % GK_PLAN_MMA));
 }
 
 TEST(a_product_without_a_scratch_loses_no_memory) {
