@@ -9883,7 +9883,7 @@ struct gk__tile_facts {
   unsigned warps;  /* in one group */
   unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
   unsigned room;   /* groups whose registers fit on a multiprocessor */
-  unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak (portable kernels) */
+  unsigned share;  /* multiply-add throughput with enough warps, in percent of the peak; Hopper's floats: not used */
   unsigned hopper; /* 1: by a Hopper kernel; 2: by one that only code for sm_90a has; 0: portable */
   const gk__plan_costs *costs;
   size_t tile_count(size_t m, size_t n) const { return gk_ceil_div(m, row_count) * gk_ceil_div(n, col_count); }
@@ -9948,12 +9948,12 @@ inline size_t gk__throughput(const gk__f64_costs &costs, size_t warp_count) {
   if (warp_count <= 4) return warp_count * costs.busy / 4;
   return warp_count < 8 ? costs.busy + (warp_count - 4) * (100 - costs.busy) / 4 : 100;
 }
-/* The blocks of a product by a portable kernel. */
+/* The blocks of a product by a portable kernel, or by a kernel of doubles. */
 struct gk__block_load {
   unsigned groups;                /* in a block */
   size_t warps;                   /* in a block */
   size_t resident, blocks_per_sm; /* blocks that a multiprocessor holds at once; that it runs in all */
-  unsigned long long work;        /* clocks of a block's multiply-adds, at the throughput of twelve warps */
+  unsigned long long work;        /* clocks of a block's multiply-adds, while the multiprocessor is busy */
   gk__block_load(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
     const bool in_block = query.order.partitions <= tile_facts.groups;
     const size_t tiles = tile_facts.tile_count(query.m, query.n) * query.batch;
@@ -10468,7 +10468,7 @@ cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_c
 
 /* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
 
-/* Paths that only products of floats have: for other types these stand. */
+/* Paths that only some types have: for the others these stand. */
 struct gk__no_path {
   template <class... Params> static bool takes(const Params &...) { return false; }
   template <class... Params> static unsigned hopper(const Params &...) { return 0; }

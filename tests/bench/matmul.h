@@ -285,8 +285,9 @@ static void matmul_variety(matmul_call<float> call) {
   call.batch = 1;
   random_numbers draw = {1};
   for (int i = 0; i < 50; i++) {
-    call.m = 1 + draw.below(5000), call.n = 1 + draw.below(5000), call.k = 1 + draw.below(5000);
-    call.trans_a = draw.below(2), call.trans_b = draw.below(2);
+    const random_shape shape = next_uniform_shape(&draw, 5000);
+    call.m = shape.m, call.n = shape.n, call.k = shape.k;
+    call.trans_a = shape.trans_a, call.trans_b = shape.trans_b;
     matmul_contest(call, "A B random");
   }
 }

@@ -112,6 +112,10 @@ template <class Acc> std::vector<plan_time> plans_to_measure(const plan_shape &s
 
 /* --- Files --------------------------------------------------------------------------------------------------------*/
 
+/* Of a strict product. */
+inline gk__tile_facts plan_tile(const std::string &type, int tile_idx) {
+  return type == "f64" ? gk__tiles<double>::facts(tile_idx) : gk__tiles<float>::facts(tile_idx);
+}
 /* As "64x128", or "64x128tma" on Hopper. */
 inline std::string plan_tile_name(const gk__tile_facts &tile_facts) {
   return std::to_string(tile_facts.row_count) + "x" + std::to_string(tile_facts.col_count) +
@@ -129,8 +133,7 @@ inline std::string plan_line(const plan_times &times, const plan_time &plan) {
   if (is_mma_type(shape.type))
     tile = mma_tile_name(shape.type, plan.tile_idx);
   else
-    tile = plan_tile_name(shape.type == "f64" ? gk__tiles<double>::facts(plan.tile_idx)
-                                              : gk__tiles<float>::facts(plan.tile_idx));
+    tile = plan_tile_name(plan_tile(shape.type, plan.tile_idx));
   char text[300];
   snprintf(text, sizeof(text), "%s,%zu,%zu,%zu,%d,%d,%u,%s,%u,%.4f,%.0f", shape.type.c_str(), shape.m, shape.n, shape.k,
            shape.trans_a, shape.trans_b, shape.hopper, tile.c_str(), plan.partitions, plan.us, times.sm_mhz);

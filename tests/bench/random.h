@@ -42,5 +42,12 @@ inline random_shape next_shape(random_numbers *numbers, bool by_32) {
   shape.trans_a = numbers->below(2), shape.trans_b = numbers->below(2);
   return shape;
 }
+/* Edges up to `most`, all equally likely. */
+inline random_shape next_uniform_shape(random_numbers *numbers, size_t most) {
+  random_shape shape = {};
+  shape.m = 1 + numbers->below(most), shape.n = 1 + numbers->below(most), shape.k = 1 + numbers->below(most);
+  shape.trans_a = numbers->below(2), shape.trans_b = numbers->below(2);
+  return shape;
+}
 
 #endif

@@ -128,6 +128,12 @@ inline refit_table &refit_in_use() {
   static refit_table table = refit_header();
   return table;
 }
+/* As long as it exists, this table is in use. */
+struct refit_use {
+  refit_table before;
+  explicit refit_use(const refit_table &table) : before(refit_in_use()) { refit_in_use() = table; }
+  ~refit_use() { refit_in_use() = before; }
+};
 struct refit_float {
   float value;
 };
@@ -239,10 +245,7 @@ inline void refit_add(refit_data *data, const plan_file &file) {
     if (!times.shape.hopper) continue;
     refit_shape portable = half.back();
     std::vector<plan_time> &plans = portable.times.plans;
-    const auto is_hopper = [data](const plan_time &plan) {
-      return (data->doubles ? gk__tiles<double>::facts(plan.tile_idx) : gk__tiles<float>::facts(plan.tile_idx)).hopper >
-             0;
-    };
+    const auto is_hopper = [&](const plan_time &plan) { return plan_tile(times.shape.type, plan.tile_idx).hopper > 0; };
     plans.erase(std::remove_if(plans.begin(), plans.end(), is_hopper), plans.end());
     portable.times.shape.hopper = 0;
     if (!plans.empty()) half.push_back(portable);
@@ -269,12 +272,9 @@ template <class Acc> refit_choice refit_choose_in_use(const refit_shape &shape) 
   return choice;
 }
 inline refit_choice refit_choose(const refit_table &table, const refit_shape &shape) {
-  const refit_table before = refit_in_use();
-  refit_in_use() = table;
-  const refit_choice choice = shape.times.shape.type == "f64" ? refit_choose_in_use<refit_double>(shape)
-                                                              : refit_choose_in_use<refit_float>(shape);
-  refit_in_use() = before;
-  return choice;
+  const refit_use use(table);
+  return shape.times.shape.type == "f64" ? refit_choose_in_use<refit_double>(shape)
+                                         : refit_choose_in_use<refit_float>(shape);
 }
 /* From the table `start`, this many steps. Numbers whose names begin with `kept` stay, and those of Hopper's kernels if
  * the shapes have no times of these: only the split of k would depend on them. */
@@ -350,8 +350,8 @@ inline const char *refit_name(gk_plan plan) {
   default: return "?";
   }
 }
-/* As they stand in gk__tiles<float> and gk__tiles<double>: of these numbers the shares of the portable kernels and
- * the shortest partition are fitted. */
+/* As they stand in gk__tiles<float> and gk__tiles<double>: of these numbers the shortest partition and the shares are
+ * fitted, but for those of Hopper's floats, on which nothing depends. */
 template <class Acc> std::string refit_print_tiles(const char *title) {
   typedef gk__tiles<Acc> tiles;
   std::string text = "  static size_t least_part() { return " + std::to_string(tiles::least_part()) + "; } /* " +
@@ -367,12 +367,8 @@ template <class Acc> std::string refit_print_tiles(const char *title) {
   return text;
 }
 inline std::string refit_print_tiles(const refit_table &table) {
-  const refit_table before = refit_in_use();
-  refit_in_use() = table;
-  const std::string text =
-      refit_print_tiles<refit_float>("gk__tiles<float>") + refit_print_tiles<refit_double>("gk__tiles<double>");
-  refit_in_use() = before;
-  return text;
+  const refit_use use(table);
+  return refit_print_tiles<refit_float>("gk__tiles<float>") + refit_print_tiles<refit_double>("gk__tiles<double>");
 }
 
 #endif
