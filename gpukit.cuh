@@ -5234,11 +5234,12 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
   __syncthreads();
   const unsigned warp_prefix = gk__scan_warps(warp_total, gk_sum<unsigned>(), &tile_kept);
-  const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.tag};
   size_t prefix = 0;
-  if (plan.tiles > 1)
+  if (plan.tiles > 1) {
+    const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.tag};
     prefix = gk__tile_prefix<GK__SCAN_WARPS - 1>(tile_idx, size_t(tile_kept), prefix, gk_sum<size_t>(), plan,
                                                  scan_slots, partial);
+  }
   const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(output + prefix) / sizeof(Out)) % out_width;
   GK__UNROLL
   for (unsigned v = 0; v < Tile::steps; v++) {
@@ -10713,7 +10714,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
     gk__tensor_args<Element, Out, Func> q(p);
     gk__raw_operand<Item> raw_a, raw_b;
-    unsigned char *const work_a = area.memory + GK__WORK_FRONT;
+    unsigned char *const work_a = area.memory ? area.memory + GK__WORK_FRONT : NULL;
     unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
     gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, p.batch, work_a, &raw_a, &q.a);
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, p.batch, work_b, &raw_b, &q.b);
@@ -10876,6 +10877,8 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
                     static_cast<int>(opts.precision));
   if (opts.plan < GK_PLAN_AUTO || opts.plan > GK_PLAN_SIMT)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(opts.plan));
+  /* Without k nothing is read of A and B, which may be null. C++ knows no offset from a null pointer. */
+  if (p.k == 0) p.a = p.b = reinterpret_cast<const typename Args::item_type *>(p.c);
   return cudaSuccess;
 }
 /* What gk_matmul_plan reports. */

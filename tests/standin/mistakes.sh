@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes each mistake of README's table, and looks for what the table says is said: mistakes.sh PLAIN ASAN RACES, three
 # builds of tests/standin/mistakes/mistakes.cu. The parts of a message, between two …, have to come in this order; ends of lines
-# and the spaces about them count as one space.
+# and the spaces about them count as one space. AddressSanitizer's own words, the last part with ASAN=1, may also come first,
+# as they do where clang has built.
 set -u
 plain=$1 asan=$2 races=$3
 folder=$(mktemp -d) || exit 1
@@ -30,14 +31,16 @@ while IFS= read -r row; do
   esac
   (env ${with:+"$with"} "$program" "$name" >"$folder/output" 2>&1 </dev/null; :) 2>/dev/null
   made=$((made + 1))
-  if ! MESSAGE=$message awk '
+  if ! MESSAGE=$message awk -v asan="$([ "$program" != "$asan" ] || echo 1)" '
       { sub(/^ +/, ""); sub(/ +$/, ""); text = text $0 " " }
       END {
         count = split(ENVIRON["MESSAGE"], part, / *… */)
+        all = text
         for (i = 1; i <= count; i++) {
           if (part[i] == "") continue
           found = 1
           at = index(text, part[i])
+          if (!at && asan && i == count && index(all, part[i])) continue
           if (!at) { print "    not said: " part[i]; exit 1 }
           text = substr(text, at + length(part[i]))
         }

@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
 
   // clang-format off
   add <<< shape(2, 2), 4 >> 1 >>> ( 1 << 2 );
-  add<<<{2, 2}, {2}, 0, 0>>>({3});
+  add<<<{2, 2}, {2}, 0, 0>>>(int{3});
   add // a launch over several lines
       <<<(argc < 100 ? 1 : 2), // blocks
          dim3(2, 1, 1)         /* threads >>> */

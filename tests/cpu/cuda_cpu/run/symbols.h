@@ -153,11 +153,14 @@ inline const char *mangled_name(const void *function) {
   return nullptr;
 }
 
+/* Without a compiler's suffix: clang calls the part of a variable that it kept NAME.0. */
 inline void plain_name(const char *mangled, char *name, size_t bytes) {
+  char *const without = strndup(mangled, strcspn(mangled, "."));
   int status;
-  char *plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  char *const plain = without ? abi::__cxa_demangle(without, nullptr, nullptr, &status) : nullptr;
   snprintf(name, bytes, "%s", plain ? plain : mangled);
   free(plain);
+  free(without);
 }
 
 inline named_address *named_addresses;
