@@ -61,9 +61,7 @@ counts | one)
   log=$results/$name.log limit=${TIMEOUT:-300}
   unset MAKEFLAGS MFLAGS MAKELEVEL # for commands that run make
   start=$(date +%s)
-  case ${1-} in
-  "$BUILD"/gpu/* | "$BUILD"/ptx/* | "$BUILD"/mixed/* | *.nvcc) set -- ${alone-} "$@" ;;
-  esac
+  case " $* " in *" $BUILD/gpu/"* | *" $BUILD/ptx/"* | *" $BUILD/mixed/"* | *'.nvcc '*) set -- ${alone-} "$@" ;; esac
   [ "$action" = one ] || set -- ${EMULATOR-} "$@" # words
   ! command -v timeout >/dev/null || set -- timeout "$limit" "${@:-true}"
   "${@:-true}" >"$log" 2>&1 </dev/null
