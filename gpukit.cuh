@@ -599,7 +599,7 @@ typedef enum gk_plan {
   GK__PLAN_HOPPER_64_128,
   GK__PLAN_HOPPER_128_64,
   GK__PLAN_HOPPER_128,
-  GK_PLAN_MMA,   /* tensor cores by mma.sync: every GPU that has them, but not in code for sm_90a */
+  GK_PLAN_MMA,   /* tensor cores by mma.sync: every GPU that has them; an error if asked for in code for sm_90a */
   GK_PLAN_WGMMA, /* tensor cores by wgmma: sm_90a */
   GK_PLAN_SIMT,  /* strict kernels, for half types in place of tensor cores */
   GK__PLAN_INT = 0x7fffffff
@@ -5950,102 +5950,112 @@ template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_
   }
 };
 
-/* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
- * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
- * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one
- * multiply_step(); deeper instructions wait less for each other. */
-template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
-struct gk__accumulators_f64 {
-  static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2,
-                   runs = WarpRows / 8 * (WarpCols / 8), depth = Depth;
-  static const int quads = Depth / 4; /* of k: a lane holds every fourth k of its rows and columns */
+/* The same where a warp multiplies WarpRows x WarpCols by mma.sync: what doubles and half types share. A lane holds
+ * every fourth k of its rows and columns, and two neighbouring accumulators in every eighth row and column. Depth is
+ * the k of one multiply_step(). */
+template <class Acc, int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
+struct gk__quad_accumulators {
+  static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2, mma_cols = WarpCols / 8,
+                   runs = WarpRows / 8 * mma_cols, depth = Depth, quads = Depth / 4;
   static const bool natural = true;
   static_assert(Depth % 4 == 0 && WarpRows % 16 == 0 && WarpCols % 8 == 0, "whole instructions");
-  double value[runs][run];
+  Acc value[runs][run];
   int first_row, first_col;
-  const double *a_tile, *b_tile;
+  const Acc *a_tile, *b_tile;
   int a_row, a_k, b_col, b_k; /* strides in shared memory */
   struct fragment {
-#if GK__HAS_CP_ASYNC
-    double a[WarpRows / 8][quads], b[WarpCols / 8][quads];
-#else
-    double a[WarpRows / 8][Depth], b[WarpCols / 4][Depth];
-    int depth;
-#endif
+    Acc a[WarpRows / 8][quads], b[mma_cols][quads];
   };
-  GK__D explicit gk__accumulators_f64(int t) {
+  GK__D explicit gk__quad_accumulators(int t) {
     const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / WarpCols;
     first_row = warp_id / tile_warps_n * WarpRows + lane_id / 4;
     first_col = warp_id % tile_warps_n * WarpCols + lane_id % 4 * 2;
   }
-  GK__D int row_idx(int r) const { return first_row + r / (WarpCols / 8) * 8; }
-  GK__D int col_idx(int r) const { return first_col + r % (WarpCols / 8) * 8; }
-  GK__D void begin(const double *a, const double *b, bool a_is_k_major, bool b_is_k_major) {
-    a_row = a_is_k_major ? TileDepth + 4 : 1;
-    a_k = a_is_k_major ? 1 : TileRows + 4;
-    b_col = b_is_k_major ? TileDepth + 4 : 1;
-    b_k = b_is_k_major ? 1 : TileCols + 4;
+  GK__D int row_idx(int r) const { return first_row + r / mma_cols * 8; }
+  GK__D int col_idx(int r) const { return first_col + r % mma_cols * 8; }
+  GK__D void begin(const Acc *a, const Acc *b, bool a_is_k_major, bool b_is_k_major) {
+    const int pad = 32 / static_cast<int>(sizeof(Acc)), lane_id = static_cast<int>(threadIdx.x % 32);
+    a_row = a_is_k_major ? TileDepth + pad : 1;
+    a_k = a_is_k_major ? 1 : TileRows + pad;
+    b_col = b_is_k_major ? TileDepth + pad : 1;
+    b_k = b_is_k_major ? 1 : TileCols + pad;
     gk__clear(value);
-#if GK__HAS_CP_ASYNC
-    const int lane_id = static_cast<int>(threadIdx.x % 32);
     a_tile = a + first_row * a_row + lane_id % 4 * a_k;
     b_tile = b + (first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k;
-#else
-    a_tile = a + first_row * a_row;
-    b_tile = b + first_col * b_col;
-#endif
   }
   /* From k on. Past `end`, A is read as -0 and B as 0: adding their product, which is -0, changes no accumulator. */
   GK__D void load(fragment *f, int k, int end) const {
-#if GK__HAS_CP_ASYNC
     GK__UNROLL
     for (int q = 0; q < quads; q++) {
       const int pos = k + q * 4;
       const bool inside = end >= TileDepth || pos + static_cast<int>(threadIdx.x % 4) < end;
       GK__UNROLL
       for (int i = 0; i < WarpRows / 8; i++) {
-        const double x = a_tile[pos * a_k + i * 8 * a_row];
-        f->a[i][q] = inside ? x : -0.0;
+        const Acc x = a_tile[pos * a_k + i * 8 * a_row];
+        f->a[i][q] = inside ? x : Acc(-0.0);
       }
       GK__UNROLL
-      for (int j = 0; j < WarpCols / 8; j++) {
-        const double x = b_tile[pos * b_k + j * 8 * b_col];
-        f->b[j][q] = inside ? x : 0.0;
+      for (int j = 0; j < mma_cols; j++) {
+        const Acc x = b_tile[pos * b_k + j * 8 * b_col];
+        f->b[j][q] = inside ? x : Acc(0);
       }
     }
-#else
-    f->depth = end - k < Depth ? end - k : Depth;
-    for (int l = 0; l < f->depth; l++) {
-      for (int i = 0; i < WarpRows / 8; i++) f->a[i][l] = a_tile[(k + l) * a_k + i * 8 * a_row];
-      for (int j = 0; j < WarpCols / 4; j++) f->b[j][l] = b_tile[(k + l) * b_k + (j / 2 * 8 + j % 2) * b_col];
-    }
-#endif
   }
-  GK__D void multiply_step(const fragment &f) {
-#if GK__HAS_CP_ASYNC && __CUDA_ARCH__ >= 900
+};
+
+/* Those of doubles, with mma.sync where tensor cores have fp64, else with FMAs. The bits are the same: fp64 tensor
+ * cores accumulate by fused multiply-adds in ascending order of k, whatever the k of one instruction is (a test checks
+ * this). Deeper instructions wait less for each other. */
+template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
+struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth> {
+  typedef gk__quad_accumulators<double, TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth> base;
+  static const int mma_cols = base::mma_cols, quads = base::quads;
+  GK__D explicit gk__accumulators_f64(int t) : base(t) {}
+#if GK__HAS_CP_ASYNC
+  GK__D void multiply_step(const typename base::fragment &f) {
+#if __CUDA_ARCH__ >= 900
     GK__UNROLL
     for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
-      for (int j = 0; j < WarpCols / 8; j++)
-        gk__ptx_mma_m16n8_f64<quads>(value[i * (WarpCols / 8) + j], value[(i + 1) * (WarpCols / 8) + j], f.a[i],
+      for (int j = 0; j < mma_cols; j++)
+        gk__ptx_mma_m16n8_f64<quads>(this->value[i * mma_cols + j], this->value[(i + 1) * mma_cols + j], f.a[i],
                                      f.a[i + 1], f.b[j]);
     }
-#elif GK__HAS_CP_ASYNC
+#else
     GK__UNROLL
     for (int q = 0; q < quads; q++) {
       GK__UNROLL
-      for (int r = 0; r < runs; r++) {
-        double *c = value[r];
-        gk__ptx_mma_m8n8k4_f64(c, f.a[r / (WarpCols / 8)][q], f.b[r % (WarpCols / 8)][q]);
-      }
+      for (int r = 0; r < base::runs; r++)
+        gk__ptx_mma_m8n8k4_f64(this->value[r], f.a[r / mma_cols][q], f.b[r % mma_cols][q]);
     }
-#else
-    for (int l = 0; l < f.depth; l++)
-      for (int r = 0; r < runs; r++)
-        for (int i = 0; i < run; i++)
-          value[r][i] = gk__fma(f.a[r / (WarpCols / 8)][l], f.b[r % (WarpCols / 8) * 2 + i][l], value[r][i]);
 #endif
   }
+#else
+  /* Each thread has all k of its rows and columns. */
+  struct fragment {
+    double a[WarpRows / 8][Depth], b[WarpCols / 4][Depth];
+    int depth;
+  };
+  GK__D void begin(const double *a, const double *b, bool a_is_k_major, bool b_is_k_major) {
+    base::begin(a, b, a_is_k_major, b_is_k_major);
+    this->a_tile = a + this->first_row * this->a_row;
+    this->b_tile = b + this->first_col * this->b_col;
+  }
+  GK__D void load(fragment *f, int k, int end) const {
+    f->depth = end - k < Depth ? end - k : Depth;
+    for (int l = 0; l < f->depth; l++) {
+      for (int i = 0; i < WarpRows / 8; i++) f->a[i][l] = this->a_tile[(k + l) * this->a_k + i * 8 * this->a_row];
+      for (int j = 0; j < WarpCols / 4; j++)
+        f->b[j][l] = this->b_tile[(k + l) * this->b_k + (j / 2 * 8 + j % 2) * this->b_col];
+    }
+  }
+  GK__D void multiply_step(const fragment &f) {
+    for (int l = 0; l < f.depth; l++)
+      for (int r = 0; r < base::runs; r++)
+        for (int i = 0; i < base::run; i++)
+          this->value[r][i] = gk__fma(f.a[r / mma_cols][l], f.b[r % mma_cols * 2 + i][l], this->value[r][i]);
+  }
+#endif
 };
 
 /* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each
@@ -7974,6 +7984,36 @@ template <class Element> struct gk__mma_sync {
   }
 };
 #endif
+
+/* The accumulators of small products of half types, whose operands are floats in shared memory. The k of a lane are not
+ * those that PTX gives it, but the same for both operands, so only the order of the products changes. */
+template <class Element, int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols>
+struct gk__accumulators_half : gk__quad_accumulators<float, TileRows, TileCols, TileDepth, WarpRows, WarpCols, 16> {
+  typedef gk__quad_accumulators<float, TileRows, TileCols, TileDepth, WarpRows, WarpCols, 16> base;
+  static const int mma_cols = base::mma_cols;
+  GK__D explicit gk__accumulators_half(int t) : base(t) {}
+  static GK__D unsigned pair(float x, float y) {
+    const Element both[2] = {gk__convert<Element, float>::from(x), gk__convert<Element, float>::from(y)};
+    unsigned word;
+    memcpy(&word, both, sizeof(word));
+    return word;
+  }
+  GK__D void multiply_step(const typename base::fragment &f) {
+    GK__UNROLL
+    for (int i = 0; i < WarpRows / 8; i += 2) {
+      const float *const upper = f.a[i], *const lower = f.a[i + 1];
+      const unsigned a[4] = {pair(upper[0], upper[1]), pair(lower[0], lower[1]), pair(upper[2], upper[3]),
+                             pair(lower[2], lower[3])};
+      GK__UNROLL
+      for (int j = 0; j < mma_cols; j++) {
+        float *const above = this->value[i * mma_cols + j], *const below = this->value[(i + 1) * mma_cols + j];
+        float sums[4] = {above[0], above[1], below[0], below[1]};
+        gk__mma_sync<Element>::add(sums, a, pair(f.b[j][0], f.b[j][1]), pair(f.b[j][2], f.b[j][3]));
+        above[0] = sums[0], above[1] = sums[1], below[0] = sums[2], below[1] = sums[3];
+      }
+    }
+  }
+};
 
 /* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
@@ -10271,6 +10311,21 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &
   return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 4>>(p, partials, gpu.smem_limit);
 }
 
+/* Small products of half types (gk__is_small), on tensor cores: four groups of warps, each with a partition of k. */
+template <class Element>
+struct gk__half_block : gk__block_config<gk__accumulators_half<Element, 32, 32, 32, 16, 16>, 32, 32, 4> {
+  static const int bk = 32, stages = 2;
+};
+template <class Args> cudaError_t gk__matmul_small_halves(Args p, gk__partials *partials, int smem_limit) {
+  typedef gk__half_block<typename Args::item_type> Config;
+  const size_t item_count = gk__operand_loaders<Config, typename Args::item_type, float>::items;
+  const size_t group_bytes = item_count * Config::stages * sizeof(float), most = Config::groups;
+  const size_t room = (static_cast<size_t>(smem_limit) - 64) / group_bytes, groups = room < most ? room : most;
+  p.depth = static_cast<int>(gk_round_up(gk_ceil_div(p.k, groups), size_t(Config::bk)));
+  p.partitions = static_cast<unsigned>(gk_ceil_div(p.k, static_cast<size_t>(p.depth)));
+  return gk__matmul_tiles<Config>(p, partials, smem_limit);
+}
+
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
  *
  * Chooses the kernel of a product and the preparation of its operands: a function of the call and of a few facts about
@@ -10306,6 +10361,7 @@ struct gk__product_plan {
   gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else what the caller asked of the strict kernels */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor-core kernel */
   gk__operand_copy a, b;
+  bool is_small;       /* by gk__matmul_small_halves */
   const char *refused; /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
   /* Bytes of the work area of so many products. It begins with the flag that the strict kernel is needed. */
@@ -10418,6 +10474,17 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   return !thin && volume >= 3e8 && volume >= 128 * (k * (m + n));
 }
 
+/* Whether gk__matmul_small_halves computes a product of half types faster than the strict kernels, where those are
+ * faster than copies of the operands and the other kernels of tensor cores. It takes 0.6 to 0.9 of their time if all
+ * tiles run at once and k is short: 77 x 33 x 108 4.0 us (7.7), 91 x 340 x 250 5.4 (6.4); but 1435 x 323 x 48 takes
+ * 1.4 times as long, and 27 x 83 x 523 1.3 (H100). */
+inline bool gk__is_small(const gk__product &p, int sms) {
+  const size_t edge = 32, most_k = 384;
+  const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
+  return p.is_half_type() && !thin && p.k <= most_k &&
+         gk_ceil_div(p.m, edge) * gk_ceil_div(p.n, edge) * p.batch <= static_cast<size_t>(sms);
+}
+
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
@@ -10428,9 +10495,11 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   const bool by_tma = gpu.tensor_plan == GK_PLAN_WGMMA;
   if (plan.refused || !gk__asks_for_tensor(p) || tiled || p.k == 0) return plan;
   if (gpu.tensor_plan == GK_PLAN_AUTO || (by_tma && !gk__wgmma_fits(p))) return plan;
-  if (!forced && !gk__tensor_pays(p, gpu)) return plan;
+  gk__product_plan strict = plan;
+  strict.is_small = gk__is_small(p, gpu.sms);
+  if (strict.is_small) strict.precision = p.precision;
+  if (!forced && !gk__tensor_pays(p, gpu)) return strict;
 
-  const gk__product_plan strict = plan;
   const bool tf32 = p.precision == GK_PRECISION_TF32;
   plan.precision = p.precision;
   plan.plan = gpu.tensor_plan;
@@ -10474,6 +10543,7 @@ struct gk__no_path {
   template <class... Params> static bool takes(const Params &...) { return false; }
   template <class... Params> static unsigned hopper(const Params &...) { return 0; }
   template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
+  template <class... Params> static cudaError_t run_small(const Params &...) { return cudaErrorNotSupported; }
   template <class> static cudaError_t find_gpu(gk__matmul_gpu *) { return cudaSuccess; }
 };
 template <class Args> struct gk__hopper_path : gk__no_path {};
@@ -10766,6 +10836,12 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path {
           gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
     return partials.end(gk__free_temporary(status, area.temporary, "gk_matmul", stream));
   }
+  template <class Args> static cudaError_t run_small(const Args &p, const gk_scratch *scratch, cudaStream_t stream) {
+    gk__matmul_gpu gpu;
+    gk__partials partials = gk__partials_of(scratch, stream);
+    GK_TRY(gk__find_matmul_gpu(&gpu));
+    return partials.end(gk__matmul_small_halves(p, &partials, gpu.smem_limit));
+  }
 };
 
 /* Precision of a call whose template arguments name none: its kernels are compiled for all of them. */
@@ -10801,6 +10877,7 @@ cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms
   typedef gk__tensor_paths<Precision, typename Args::item_type> paths;
   if (plan.precision == GK_PRECISION_TF32) return paths::tf32::run(p, plan, sms, scratch, stream);
   if (plan.precision == GK_PRECISION_EMULATED) return paths::emulated::run(p, plan, sms, scratch, stream);
+  if (plan.is_small) return paths::half_types::run_small(p, scratch, stream);
   if (plan.tensor()) return paths::half_types::run(p, plan, sms, scratch, stream);
   return gk__matmul_strict(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, scratch, stream);
 }
@@ -10885,12 +10962,12 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
 template <class Args>
 cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
   gk__partials partials = gk__partials();
-  path->plan = plan.plan;
+  path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
   path->copies_a = plan.tensor() && plan.a.wanted;
   path->copies_b = plan.tensor() && plan.b.wanted;
   path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
-  if (!plan.tensor())
+  if (!plan.tensor() && !plan.is_small)
     GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, &partials));
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, p.batch, &partials));

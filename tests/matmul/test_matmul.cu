@@ -166,11 +166,16 @@ TEST(plan_of_a_product) {
   EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, 400, 400, 400, NULL, &path));
   EXPECT_EQ(path.copies_a, 0);
   EXPECT_EQ(path.copies_b, !plans.empty());
-  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, 200, 200, 200, NULL, &path));
-  EXPECT_EQ(path.copies_b, 0); /* a copy would take as long as the product */
-  EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
-  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 2, 2, 2, NULL, &path));
-  EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
+  /* Where a copy would take as long as the product, and for tiny ones, there is a kernel that needs none. */
+  for (size_t edge : {200u, 2u}) {
+    EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, edge, edge, edge, NULL, &path));
+    EXPECT_EQ(path.copies_b, 0);
+    EXPECT_EQ(static_cast<int>(path.plan), static_cast<int>(plans.empty() ? GK_PLAN_AUTO : GK_PLAN_MMA));
+    EXPECT_EQ(static_cast<int>(path.precision),
+              static_cast<int>(plans.empty() ? GK_PRECISION_STRICT : GK_PRECISION_DEFAULT));
+  }
+  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, 2, 200, 200, NULL, &path));
+  EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT)); /* a thin product */
 }
 
 /* --- errors --------------------------------------------------------------------------------------------------------*/

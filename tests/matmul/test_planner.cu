@@ -152,7 +152,7 @@ TEST(planner_chooses_the_kernel) {
   const auto plan_of = [](hook_item item, size_t edge, gk_precision precision, const hook_matmul_gpu &gpu) {
     const hook_product_plan plan = hook_plan_product(product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
     EXPECT(plan.refused == NULL);
-    EXPECT_EQ(plan.tensor(), plan.precision != GK_PRECISION_STRICT);
+    EXPECT_EQ(plan.tensor() || plan.is_small, plan.precision != GK_PRECISION_STRICT);
     return static_cast<int>(plan.plan);
   };
   const int automatic = GK_PLAN_AUTO, mma = GK_PLAN_MMA, wgmma = GK_PLAN_WGMMA;
@@ -198,6 +198,28 @@ TEST(planner_chooses_the_kernel) {
   EXPECT(!hook_plan_product(padded, hopper).tensor());
   thin.k = 0;
   EXPECT(!hook_plan_product(thin, hopper).tensor());
+}
+
+/* Small products of half types: all tiles at once, a short k, no thin ones, and nothing that is asked for by name. */
+TEST(planner_finds_small_products) {
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, older = {40, 65536, GK_PLAN_AUTO};
+  const auto small = [&](size_t m, size_t n, size_t k, gk_precision precision = GK_PRECISION_DEFAULT,
+                         gk_plan plan = GK_PLAN_AUTO, hook_item item = HOOK_ITEM_F16) {
+    return hook_plan_product(product_of(item, m, n, k, precision, plan), hopper).is_small;
+  };
+  EXPECT(small(32, 32, 32) && small(127, 127, 127) && small(32, 132 * 32 - 1, 33) && small(75, 75, 383));
+  EXPECT(!small(128, 128, 128)); /* needs no copies */
+  EXPECT(!small(32, 132 * 32 + 1, 33));
+  EXPECT(!small(75, 75, 385));
+  EXPECT(!small(3, 75, 129) && small(3, 75, 127));
+  EXPECT(!small(75, 75, 75, GK_PRECISION_STRICT) && !small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_SIMT));
+  EXPECT(!small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA) && !small(75, 75, 0));
+  EXPECT(!small(75, 75, 75, GK_PRECISION_TF32, GK_PLAN_AUTO, HOOK_ITEM_F32));
+  hook_product batch = product_of(HOOK_ITEM_BF16, 33, 33, 33, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  batch.batch = 33;
+  EXPECT(hook_plan_product(batch, hopper).is_small && !hook_plan_product(batch, older).is_small);
+  batch.batch = 34;
+  EXPECT(!hook_plan_product(batch, hopper).is_small);
 }
 
 /* Tensor cores of a type need code for an architecture that has them. */

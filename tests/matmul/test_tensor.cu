@@ -22,6 +22,35 @@ TEST(a_large_c_with_odd_rows) {
   check_exactly<__half, float>(p);
 }
 
+/* Products that are too small for the other kernels of tensor cores: partitions of k that begin, end and are empty at
+ * any place in a stage, in tiles at the edge. */
+template <class T, class O> static void check_small(int first_trans) {
+  gk_matmul_path path;
+  for (size_t k : {1u, 15u, 16u, 17u, 31u, 33u, 95u, 129u, 255u, 384u}) {
+    if (test_slowed() && k % 4 != 1) continue;
+    problem p = problem_of(33, 39, k);
+    p.trans_a = (first_trans + static_cast<int>(k)) / 2 % 2, p.trans_b = (first_trans + static_cast<int>(k)) % 2;
+    p.shift = k % 3, p.pad_a = k % 5, p.pad_c = k % 2, p.alpha = k % 7 ? 1 : 2, p.beta = k % 4 == 3;
+    p.batch = k > 100 ? 0 : 2;
+    const gk_matmul_opts o = p.opts(GK_PLAN_AUTO);
+    EXPECT_OK(gk_matmul_plan(reinterpret_cast<T *>(256), reinterpret_cast<T *>(256), reinterpret_cast<O *>(512), p.m,
+                             p.n, p.k, &o, &path));
+    EXPECT(path.plan == GK_PLAN_MMA && path.precision == GK_PRECISION_DEFAULT && !path.copies_a && !path.copies_b);
+    EXPECT_EQ(path.scratch_bytes + path.work_bytes, size_t{0});
+    check_exactly<T, O>(p);
+    p.max_blocks = 3;
+    if (p.k == 129) check_exactly<T, O>(p);
+  }
+}
+TEST(small_products) {
+  require_plans<__half, __half>(GK_PRECISION_DEFAULT);
+  check_small<__half, __half>(0);
+  check_small<__half, float>(1);
+  require_plans<__nv_bfloat16, float>(GK_PRECISION_DEFAULT);
+  check_small<__nv_bfloat16, __nv_bfloat16>(2);
+  check_small<__nv_bfloat16, float>(3);
+}
+
 TEST(several_tiles_and_stages) {
   for (int trans = 0; trans < 4; trans++) {
     problem p = problem_of(70, 72, 264);
@@ -61,7 +90,9 @@ TEST(errors_stay_below_the_bounds) {
           test_fail(__FILE__, __LINE__,
                     sentence("data %d, precision %d, plan %d: %g of 2^-24", which, precision, plan, worst));
       }
-  for (gk_plan plan : plans_of<__half, float>(GK_PRECISION_DEFAULT)) {
+  std::vector<gk_plan> plans = plans_of<__half, float>(GK_PRECISION_DEFAULT);
+  plans.push_back(GK_PLAN_AUTO);
+  for (gk_plan plan : plans) {
     const problem p = problem_of(m, n, k);
     EXPECT(worst_error(p, data_of<__half>(NORMAL, 71, m, k), data_of<__half>(NORMAL, 72, k, n), plan) <=
            bound_of(GK_PRECISION_DEFAULT, k));
