@@ -56,7 +56,7 @@ counts | one)
     esac
     shift
     setting=${setting#*/}
-    [ -z "$setting" ] || eval "[ \"\${${setting%%=*}+set}\" ]" || export "$setting"
+    [ -z "$setting" ] || printenv "${setting%%=*}" >/dev/null || export "$setting"
   done
   log=$results/$name.log limit=${TIMEOUT:-300}
   unset MAKEFLAGS MFLAGS MAKELEVEL # for commands that run make

@@ -12,8 +12,9 @@ backend=$1
 shift
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-for list in first.test first.all first.ports then.test then.all then.ports; do : >"$work/$list"; done
-for list in tests programs examples lessons covered; do : >"$work/$list"; done
+for list in first.test first.all first.ports then.test then.all then.ports tests programs examples lessons covered; do
+  : >"$work/$list"
+done
 
 wrong() {
   echo "$*" >&2
@@ -206,10 +207,7 @@ while IFS=' ' read -r kind name compilers objects rest; do
     *+) group=all compiler=${compiler%+} ;;
     esac
     case $compiler in
-    cpu)
-      case_by cpu $group
-      continue
-      ;;
+    cpu) case_by cpu $group && continue ;;
     nvcc) ;;
     *) wrong "tests/compile/cases.txt: $kind $name: there is no compiler $compiler" ;;
     esac
