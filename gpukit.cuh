@@ -7632,15 +7632,10 @@ template <int Count, class Item> struct gk__unaligned_vector {
     GK__UNROLL
     for (int i = 0; i < loads * 4; i++) word[i] = 0;
     GK__UNROLL
-    for (int i = 0; i < Count; i++) {
-      if (static_cast<size_t>(i) >= left) break;
-      if (sizeof(Item) == 4) {
-        memcpy(word + i, from + i, 4);
-      } else {
-        unsigned short half_bits;
-        memcpy(&half_bits, from + i, 2);
-        word[i / 2] |= static_cast<unsigned>(half_bits) << (i % 2 * 16);
-      }
+    for (int i = 0; i < Count; i++) { /* no branches: the loads do not wait for each other */
+      typename std::conditional<sizeof(Item) == 4, unsigned, unsigned short>::type bits = 0;
+      if (static_cast<size_t>(i) < left) memcpy(&bits, from + i, sizeof(Item));
+      word[i * sizeof(Item) / 4] |= static_cast<unsigned>(bits) << (i * sizeof(Item) % 4 * 8);
     }
   }
   /* After this the first `words` words hold the elements. */
@@ -7808,26 +7803,28 @@ __global__ void __launch_bounds__(gk__prepare_threads)
     const Item *const end = begin + (p.row_count - 1) * p.leading_dim + p.col_count;
     const Item *from = begin + row_idx * p.leading_dim;
     unsigned char *dest = p.dest + matrix * p.to_stride + row_idx * p.to_ld + col_idx * prepared::bytes;
-    const unsigned row_count = static_cast<unsigned>(
-        gk_ceil_div(p.row_count > row_idx ? p.row_count - row_idx : 0, static_cast<size_t>(p.tiling.threads_y)));
+    /* Rows from this thread's first one on, at most those of a work tile. Every threads_y-th is its own. */
+    const size_t rows_left = p.row_count > row_idx ? p.row_count - row_idx : 0;
+    const unsigned tile_rows = p.tiling.rows_per_thread * p.tiling.threads_y, rows_per_pass = p.tiling.threads_y;
+    const unsigned row_count = rows_left < tile_rows ? static_cast<unsigned>(rows_left) : tile_rows;
     GK__UNROLL_BY(1)
-    for (unsigned done = 0; done < p.tiling.rows_per_thread && done < row_count; done += prepared::rows_per_load) {
+    for (unsigned done = 0; done < row_count; done += prepared::rows_per_load * rows_per_pass) {
       gk__unaligned_vector<prepared::items, Item> vectors[prepared::rows_per_load];
       /* All loads of these rows are issued before the first store. */
       GK__UNROLL
       for (unsigned i = 0; i < prepared::rows_per_load; i++)
-        if (done + i < row_count)
-          vectors[i].load(from + i * (p.tiling.threads_y * p.leading_dim) + col_idx, p.col_count - col_idx, begin, end);
+        if (done + i * rows_per_pass < row_count)
+          vectors[i].load(from + i * (rows_per_pass * p.leading_dim) + col_idx, p.col_count - col_idx, begin, end);
       GK__UNROLL
       for (unsigned i = 0; i < prepared::rows_per_load; i++) {
-        if (done + i >= row_count) break;
+        if (done + i * rows_per_pass >= row_count) break;
         vectors[i].shift_and_pad(p.col_count - col_idx);
-        if (prepared::store(vectors[i].word, dest + i * (p.tiling.threads_y * p.to_ld), p.to_part, min_magnitude,
+        if (prepared::store(vectors[i].word, dest + i * (rows_per_pass * p.to_ld), p.to_part, min_magnitude,
                             max_magnitude))
           out_of_range = true;
       }
-      from += prepared::rows_per_load * p.tiling.threads_y * p.leading_dim;
-      dest += prepared::rows_per_load * p.tiling.threads_y * p.to_ld;
+      from += prepared::rows_per_load * rows_per_pass * p.leading_dim;
+      dest += prepared::rows_per_load * rows_per_pass * p.to_ld;
     }
   }
   if (Preparation == GK__PREPARE_BF16_PARTS && __syncthreads_or(out_of_range) && threadIdx.x == 0)
