@@ -1797,46 +1797,42 @@ GK__D void gk__ptx_prefetch_tensormap(const void *tensor_map) {
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
       "+f"(d[i + 7])
 #define GK__WGMMA_ACC_32(i) GK__WGMMA_ACC_8(i), GK__WGMMA_ACC_8(i + 8), GK__WGMMA_ACC_8(i + 16), GK__WGMMA_ACC_8(i + 24)
-#define GK__WGMMA_REGS_1 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-#define GK__WGMMA_REGS_2 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define GK__WGMMA_REGS_3 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-#define GK__WGMMA_REGS_4 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define GK__WGMMA_REGS_5 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-#define GK__WGMMA_REGS_6 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define GK__WGMMA_REGS_7                                                                                               \
-  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-#define GK__WGMMA_REGS_8                                                                                               \
-  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define GK__WGMMA_REGS_64 GK__WGMMA_REGS_1 GK__WGMMA_REGS_2
-#define GK__WGMMA_REGS_128 GK__WGMMA_REGS_64 GK__WGMMA_REGS_3 GK__WGMMA_REGS_4
-#define GK__WGMMA_REGS_192 GK__WGMMA_REGS_128 GK__WGMMA_REGS_5 GK__WGMMA_REGS_6
-#define GK__WGMMA_REGS_256 GK__WGMMA_REGS_192 GK__WGMMA_REGS_7 GK__WGMMA_REGS_8
-#define GK__WGMMA_16(col_count, type, a, b, scale_d, trans_a, trans_b, ...)                                            \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
-               "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " trans_a         \
-                                                                        ", " trans_b ";\n}"                            \
-               : __VA_ARGS__                                                                                           \
-               : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB))
-#define GK__WGMMA_8(col_count, a, b, scale_d, ...)                                                                     \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count    \
-               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}" __VA_ARGS__)
+#define GK__WGMMA_REGS_64                                                                                              \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                             \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GK__WGMMA_REGS_128                                                                                             \
+  GK__WGMMA_REGS_64 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "               \
+                    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GK__WGMMA_REGS_192                                                                                             \
+  GK__WGMMA_REGS_128 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "              \
+                     "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GK__WGMMA_REGS_256                                                                                             \
+  GK__WGMMA_REGS_192 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "  \
+                     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define GK__WGMMA_ASM(col_count, types, a, b, scale_d, trans, ...)                                                     \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d                                                         \
+               ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count types " {" GK__WGMMA_REGS_##col_count              \
+               "}, " a ", " b ", add, 1, 1" trans ";\n}"                                                               \
+               : __VA_ARGS__)
 /* x0 to x5 are the operands behind the accumulators. gk__ptx_wgmma_registers has A in registers. */
 #define GK__WGMMA_COLS(col_count, x0, x1, x2, x3, x4, x5, ...)                                                         \
   template <int Kind, int TransA, int TransB> struct gk__ptx_wgmma<col_count, Kind, TransA, TransB> {                  \
     static GK__D void multiply(float (&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                 \
       if (Kind == 0)                                                                                                   \
-        GK__WGMMA_16(col_count, "f16", x0, x1, x2, x3, x4, __VA_ARGS__);                                               \
+        GK__WGMMA_ASM(col_count, "k16.f32.f16.f16", x0, x1, x2, ", " x3 ", " x4, __VA_ARGS__                           \
+                      : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB));                                 \
       else if (Kind == 1)                                                                                              \
-        GK__WGMMA_16(col_count, "bf16", x0, x1, x2, x3, x4, __VA_ARGS__);                                              \
+        GK__WGMMA_ASM(col_count, "k16.f32.bf16.bf16", x0, x1, x2, ", " x3 ", " x4, __VA_ARGS__                         \
+                      : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB));                                 \
       else                                                                                                             \
-        GK__WGMMA_8(col_count, x0, x1, x2, : __VA_ARGS__ : "l"(desc_a), "l"(desc_b), "r"(add));                        \
+        GK__WGMMA_ASM(col_count, "k8.f32.tf32.tf32", x0, x1, x2, "", __VA_ARGS__                                       \
+                      : "l"(desc_a), "l"(desc_b), "r"(add));                                                           \
     }                                                                                                                  \
   };                                                                                                                   \
   template <> struct gk__ptx_wgmma_registers<col_count> {                                                              \
     static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
-      GK__WGMMA_8(col_count, "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5,                                               \
-                  : __VA_ARGS__                                                                                        \
-                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                \
+      GK__WGMMA_ASM(col_count, "k8.f32.tf32.tf32", "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5, "", __VA_ARGS__         \
+                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                              \
     }                                                                                                                  \
   }
 template <int Cols, int Kind, int TransA, int TransB> struct gk__ptx_wgmma;
