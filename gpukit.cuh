@@ -11168,29 +11168,29 @@ GK__PRODUCTS(extern)
 /* Owns the device's copy of an array. The destructor frees it on the way out after an error; after success destroy()
  * frees it, so that an error of cudaFree is returned, too. */
 template <class Item> struct gk__device_array {
-  Item *ptr = NULL;
+  typename gk__known<Item>::type *ptr = NULL;
   size_t bytes = 0;
   ~gk__device_array() {
     if (ptr) cudaFree(ptr);
   }
   /* Refuses a host array that is NULL or that no memory can hold, before anything is allocated for it. */
   cudaError_t allocate(const char *call, const Item *host, size_t item_count) {
-    const bool too_large = item_count > static_cast<size_t>(-1) / sizeof(Item);
+    const bool too_large = item_count > static_cast<size_t>(-1) / sizeof(*ptr);
     if (too_large || (!host && item_count))
       return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is %s", call, item_count,
                       too_large ? "more than memory can address" : "NULL");
     void *memory = NULL;
-    bytes = item_count * sizeof(Item);
+    bytes = item_count * sizeof(*ptr);
     GK_TRY(gk__no_memory(cudaMalloc(&memory, bytes ? bytes : 1), call, bytes));
-    ptr = static_cast<Item *>(memory);
+    ptr = static_cast<decltype(ptr)>(memory);
     return cudaSuccess;
   }
   cudaError_t copy_in(const char *call, const Item *host, size_t item_count) {
     GK_TRY(allocate(call, host, item_count));
-    return gk__failed(cudaMemcpy(ptr, host, bytes, cudaMemcpyHostToDevice), call);
+    return gk__failed(cudaMemcpy(ptr, gk__known_array(host), bytes, cudaMemcpyHostToDevice), call);
   }
   cudaError_t copy_out(const char *call, Item *host) {
-    return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
+    return gk__failed(cudaMemcpy(gk__known_output(host), ptr, bytes, cudaMemcpyDeviceToHost), call);
   }
   cudaError_t destroy(const char *call) {
     void *const freed = ptr;
@@ -11225,18 +11225,15 @@ cudaError_t gk__host_call(const char *name, Call call, Operator operation, const
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation) {
-  return gk__host_call("gk_host_reduce", gk__call_reduce(), operation, gk__known_array(input), n,
-                       gk__known_output(output), 1);
+  return gk__host_call("gk_host_reduce", gk__call_reduce(), operation, input, n, output, 1);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation) {
-  return gk__host_call("gk_host_scan_inclusive", gk__call_scan_inclusive(), operation, gk__known_array(input), n,
-                       gk__known_output(output), n);
+  return gk__host_call("gk_host_scan_inclusive", gk__call_scan_inclusive(), operation, input, n, output, n);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_host_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation) {
-  return gk__host_call("gk_host_scan_exclusive", gk__call_scan_exclusive(), operation, gk__known_array(input), n,
-                       gk__known_output(output), n);
+  return gk__host_call("gk_host_scan_exclusive", gk__call_scan_exclusive(), operation, input, n, output, n);
 }
 template <class Item, class Out>
 cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k) {
@@ -11245,13 +11242,13 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
   const size_t max_items = static_cast<size_t>(-1);
   if ((k && m > max_items / k) || (n && k > max_items / n) || (n && m > max_items / n))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", name, m, n, k);
-  gk__device_array<typename gk__known<Item>::type> device_a, device_b;
-  gk__device_array<typename gk__known<Out>::type> device_c;
-  GK_TRY(device_a.copy_in(name, gk__known_array(a), m * k));
-  GK_TRY(device_b.copy_in(name, gk__known_array(b), k * n));
-  GK_TRY(device_c.allocate(name, gk__known_output(c), m * n));
+  gk__device_array<Item> device_a, device_b;
+  gk__device_array<Out> device_c;
+  GK_TRY(device_a.copy_in(name, a, m * k));
+  GK_TRY(device_b.copy_in(name, b, k * n));
+  GK_TRY(device_c.allocate(name, c, m * n));
   GK_TRY(gk_matmul(device_a.ptr, device_b.ptr, device_c.ptr, m, n, k));
-  GK_TRY(device_c.copy_out(name, gk__known_output(c)));
+  GK_TRY(device_c.copy_out(name, c));
   GK_TRY(device_a.destroy(name));
   GK_TRY(device_b.destroy(name));
   return device_c.destroy(name);
