@@ -1970,6 +1970,9 @@ inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1
 /* Allocate on the stream; a scratch is also cleared. `what` is the call that needs the memory. */
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
+/* Copies on the stream, and waits for it. */
+GPUKIT_DEF cudaError_t gk__copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, const char *call,
+                                cudaStream_t stream);
 /* A result of `bytes` bytes for the host: allocates memory for it, which the call then writes, and copies it to `value`
  * if the call's status is a success. Both wait for the stream. */
 GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
@@ -1983,11 +1986,9 @@ GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
-/* What gk_print is made of. gk__copy_to_host waits for the stream. */
+/* What gk_print is made of. */
 GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
 GPUKIT_DEF void gk__print_text(const char *text);
-GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, const char *call,
-                                        cudaStream_t stream);
 /* Whether `wanted` is an index of an array of n elements, or unless is_index, whether it equals n. If not, reports an
  * error to the handler. */
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line);
@@ -2028,7 +2029,7 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch)                 \
   X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare)                  \
-  X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy_to_host) X(gk__begin_value)                   \
+  X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy) X(gk__begin_value)                           \
   X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -5424,7 +5425,7 @@ template <class Item>
 cudaError_t gk__print_columns(const char *call, const Item *row_data, size_t begin, size_t end, cudaStream_t stream) {
   typedef typename gk__carried<Item>::type Acc;
   Item item[20];
-  GK_TRY(gk__copy_to_host(item, row_data + begin, (end - begin) * sizeof(Item), call, stream));
+  GK_TRY(gk__copy(item, row_data + begin, (end - begin) * sizeof(Item), cudaMemcpyDeviceToHost, call, stream));
   for (size_t i = 0; i < end - begin; i++) {
     const Acc x = gk__convert<Acc, Item>::from(item[i]);
     gk__print_number(static_cast<double>(x), static_cast<long long>(std::is_integral<Acc>::value ? x : Acc(0)),
@@ -12834,6 +12835,11 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
   return gk__failed(code, what);
 }
 
+GPUKIT_DEF cudaError_t gk__copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, const char *call,
+                                cudaStream_t stream) {
+  GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, kind, stream), call));
+  return gk__failed(cudaStreamSynchronize(stream), call);
+}
 GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
                                        cudaStream_t stream) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -12847,9 +12853,7 @@ GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t 
 }
 GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
                                      cudaStream_t stream) {
-  if (status == cudaSuccess)
-    status = gk__failed(cudaMemcpyAsync(value, result, bytes, cudaMemcpyDeviceToHost, stream), call);
-  if (status == cudaSuccess) status = gk__failed(cudaStreamSynchronize(stream), call);
+  if (status == cudaSuccess) status = gk__copy(value, result, bytes, cudaMemcpyDeviceToHost, call, stream);
   const cudaError_t freed = cudaFree(result);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
@@ -12860,11 +12864,6 @@ GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole) {
     printf(" %11.5g", x);
 }
 GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
-GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, const char *call,
-                                        cudaStream_t stream) {
-  GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, cudaMemcpyDeviceToHost, stream), call));
-  return gk__failed(cudaStreamSynchronize(stream), call);
-}
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
   const size_t bytes = gk__saturated_product(n, item_bytes);
@@ -12897,8 +12896,7 @@ GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaM
   gk__check_begin();
   cudaError_t code =
       dest && from ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "gk_array: the host's memory is NULL");
-  if (code == cudaSuccess) code = gk__failed(cudaMemcpyAsync(dest, from, bytes, kind, stream), "gk_array");
-  if (code == cudaSuccess) code = gk__failed(cudaStreamSynchronize(stream), "gk_array");
+  if (code == cudaSuccess) code = gk__copy(dest, from, bytes, kind, "gk_array", stream);
   gk__check_cuda(code, kind == cudaMemcpyHostToDevice ? "gk_array: copy to the device" : "gk_array: copy to the host",
                  file, line);
   return code == cudaSuccess;
