@@ -1986,15 +1986,12 @@ GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
-/* What gk_print is made of. */
-GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
-GPUKIT_DEF void gk__print_text(const char *text);
 /* Whether `wanted` is an index of an array of n elements, or unless is_index, whether it equals n. If not, reports an
  * error to the handler. */
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
-/* An element of an array, as gk_allclose compares it. */
+/* An element of an array, as gk_allclose compares and gk_print prints it. */
 struct gk__number {
   double value;
   unsigned long long magnitude; /* of an integer, exactly */
@@ -2010,6 +2007,8 @@ struct gk__comparison {
   gk__number_pair first_pair, worst_pair;
   double worst_excess; /* error / tolerance */
 };
+GPUKIT_DEF void gk__print_number(const gk__number &x);
+GPUKIT_DEF void gk__print_text(const char *text);
 /* Compares two elements that are not equal. */
 GPUKIT_DEF void gk__compare(const gk__number_pair &pair, double rtol, double atol, gk__comparison *comparison);
 /* Returns whether the arrays are close. If not, writes the detail. */
@@ -5426,11 +5425,8 @@ cudaError_t gk__print_columns(const char *call, const Item *row_data, size_t beg
   typedef typename gk__carried<Item>::type Acc;
   Item item[20];
   GK_TRY(gk__copy(item, row_data + begin, (end - begin) * sizeof(Item), cudaMemcpyDeviceToHost, call, stream));
-  for (size_t i = 0; i < end - begin; i++) {
-    const Acc x = gk__convert<Acc, Item>::from(item[i]);
-    gk__print_number(static_cast<double>(x), static_cast<long long>(std::is_integral<Acc>::value ? x : Acc(0)),
-                     std::is_integral<Acc>::value);
-  }
+  for (size_t i = 0; i < end - begin; i++)
+    gk__print_number(gk__number_of<Acc>::from(gk__convert<Acc, Item>::from(item[i])));
   return cudaSuccess;
 }
 template <class Input>
@@ -12857,13 +12853,6 @@ GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *resu
   const cudaError_t freed = cudaFree(result);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
-GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole) {
-  if (is_whole)
-    printf(" %11lld", whole);
-  else
-    printf(" %11.5g", x);
-}
-GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
   const size_t bytes = gk__saturated_product(n, item_bytes);
@@ -12951,7 +12940,23 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
   return bytes;
 }
 
-/* --- gk_allclose -------------------------------------------------------------------------------------------------*/
+/* --- gk_print and gk_allclose ------------------------------------------------------------------------------------*/
+
+/* A number as text: an integer in full, any other with enough digits to tell it from its neighbours. */
+struct gk__number_text {
+  char text[40];
+  explicit gk__number_text(const gk__number &x) {
+    if (x.digits)
+      snprintf(text, sizeof(text), "%.*g", x.digits, x.value);
+    else
+      snprintf(text, sizeof(text), "%s%llu", x.negative ? "-" : "", x.magnitude);
+  }
+};
+GPUKIT_DEF void gk__print_number(const gk__number &x) {
+  if (x.digits) printf(" %11.5g", x.value);
+  if (!x.digits) printf(" %11s", gk__number_text(x).text);
+}
+GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
 
 /* The exact difference of two integers. False if they are not both integers, or if it takes more than 64 bits: then the
  * difference as a double is exact enough. */
@@ -12988,16 +12993,6 @@ GPUKIT_DEF void gk__compare(const gk__number_pair &pair, double rtol, double ato
   }
 }
 
-/* A number as text: an integer in full, any other with enough digits to tell it from its neighbours. */
-struct gk__number_text {
-  char text[40];
-  explicit gk__number_text(const gk__number &x) {
-    if (x.digits)
-      snprintf(text, sizeof(text), "%.*g", x.digits, x.value);
-    else
-      snprintf(text, sizeof(text), "%s%llu", x.negative ? "-" : "", x.magnitude);
-  }
-};
 GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk_mismatch *mismatch) {
   const gk__number_pair &p = comparison.first_pair, &q = comparison.worst_pair;
   gk__clear_detail();
