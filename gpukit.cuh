@@ -11851,38 +11851,29 @@ struct gk__dist_b {
   }
 };
 
-/* The arguments of gk_matmul_ex for one part, except A. */
-template <class Item, class Out> struct gk__dist_part {
-  const Item *b;
-  Out *c;
-  size_t n;
-  gk_matmul_opts opts;
-  gk__dist_part(const gk__dist_b &whole, Out *all_c, size_t m, size_t part)
-      : b(reinterpret_cast<const Item *>(whole.stage(part))), c(m ? all_c + part * whole.part_columns : all_c),
-        n(whole.columns(part)), opts(whole.opts.matmul) {
-    opts.ldb = n;
-    if (!opts.ldc) opts.ldc = whole.n;
-  }
-};
 template <class Item, class Out> cudaError_t gk__multiply_parts(gk__dist_b *whole, const Item *a, Out *c, size_t m) {
   const gk__dist_context &ctx = whole->ctx;
+  const auto part_of_b = [whole](size_t part) { return reinterpret_cast<const Item *>(whole->stage(part)); };
+  const auto part_of_c = [whole, c, m](size_t part) { return m ? c + part * whole->part_columns : c; };
+  gk_matmul_opts opts = whole->opts.matmul;
+  if (!opts.ldc) opts.ldc = whole->n;
   /* A call is refused before anything is launched if the product of any part would be refused. */
   for (size_t part = 0; part < whole->part_count(); part++) {
-    const gk__dist_part<Item, Out> p(*whole, c, m, part);
     gk_matmul_path path;
-    GK_TRY(gk_matmul_plan(a, p.b, p.c, m, p.n, whole->k, &p.opts, &path));
-    GK_TRY(gk__check_scratch("gk_matmul", p.opts.scratch, path.scratch_bytes));
-    GK_TRY(gk__check_work_area(p.opts.scratch, path.work_bytes));
+    opts.ldb = whole->columns(part);
+    GK_TRY(gk_matmul_plan(a, part_of_b(part), part_of_c(part), m, opts.ldb, whole->k, &opts, &path));
+    GK_TRY(gk__check_scratch("gk_matmul", opts.scratch, path.scratch_bytes));
+    GK_TRY(gk__check_work_area(opts.scratch, path.work_bytes));
   }
   GK_TRY(whole->begin());
   for (size_t part = 0; part < whole->part_count(); part++) {
-    const gk__dist_part<Item, Out> p(*whole, c, m, part);
     const cudaStream_t stream = part % 2 ? whole->second_stream : ctx.stream;
     const cudaEvent_t consumed = whole->events[part % 2];
+    opts.ldb = whole->columns(part);
     if (part > 1) GK_TRY(ctx.failed(cudaStreamWaitEvent(whole->comm_stream, consumed, 0)));
     GK_TRY(whole->gather(part));
     GK_TRY(ctx.failed(whole->wait_for(stream, whole->comm_stream)));
-    GK_TRY(gk_matmul_ex(a, p.b, p.c, m, p.n, whole->k, &p.opts, stream));
+    GK_TRY(gk_matmul_ex(a, part_of_b(part), part_of_c(part), m, opts.ldb, whole->k, &opts, stream));
     GK_TRY(ctx.failed(cudaEventRecord(consumed, stream)));
   }
   return cudaSuccess;
