@@ -1486,10 +1486,7 @@ GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits
   asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
   return result;
 }
-/* A barrier of Threads threads of a block; Barrier is its number, 0 being that of __syncthreads(). */
-template <int Barrier, int Threads> GK__D void gk__ptx_bar_sync() {
-  asm volatile("bar.sync %0, %1;" ::"n"(Barrier), "n"(Threads) : "memory");
-}
+/* A barrier of Threads threads of a block, by its number; 0 is that of __syncthreads(). */
 template <int Threads> GK__D void gk__ptx_bar_sync(unsigned barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
 }
@@ -8828,7 +8825,7 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
     for (unsigned pos = end; pos < 128; pos += 2) clear(pos);
   }
   gk__ptx_fence_proxy_async();
-  gk__ptx_bar_sync<1 + Shape::consumers, Shape::consumers * 128>(); /* 1 to `consumers`: those of single warpgroups */
+  gk__ptx_bar_sync<Shape::consumers * 128>(1 + Shape::consumers); /* 1 to `consumers`: those of single warpgroups */
 }
 
 /* Called by all lanes of a warp that has read a stage. */
@@ -9842,9 +9839,9 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   gk__f32_consume<Config>(sums, pipe, range.depth);
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
   const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
-  gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
+  gk__ptx_bar_sync<sums_of::thread_count>(1); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
-  gk__ptx_bar_sync<1, sums_of::thread_count>();
+  gk__ptx_bar_sync<sums_of::thread_count>(1);
   gk__store_work_tile<typename Config::shared_tile>(shared, p, done, done.row0<Config>(), done.col0<Config>());
 #else
   GK__EMPTY_KERNEL;
