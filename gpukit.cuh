@@ -1615,18 +1615,20 @@ GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word0, uns
 #define GK__PTX_B128 0
 #endif
 
-/* The result is NaN if x or y is; -0 is less than +0. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-GK__D float gk__ptx_min_nan_f32(float x, float y) {
-  float z;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
-}
-GK__D float gk__ptx_max_nan_f32(float x, float y) {
-  float z;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
-}
+#define GK__PTX_OF_FLOATS(name, instruction, type, constraint)                                                         \
+  GK__D type gk__ptx_##name(float x, float y) {                                                                        \
+    type result;                                                                                                       \
+    asm(instruction : constraint(result) : "f"(x), "f"(y));                                                            \
+    return result;                                                                                                     \
+  }
+/* The result is NaN if x or y is; -0 is less than +0. */
+GK__PTX_OF_FLOATS(min_nan_f32, "min.NaN.f32 %0, %1, %2;", float, "=f")
+GK__PTX_OF_FLOATS(max_nan_f32, "max.NaN.f32 %0, %1, %2;", float, "=f")
+/* Two elements in 32 bits, of which x is the lower. */
+GK__PTX_OF_FLOATS(cvt_rn_f16x2_f32, "cvt.rn.f16x2.f32 %0, %2, %1;", unsigned, "=r")
+GK__PTX_OF_FLOATS(cvt_rn_bf16x2_f32, "cvt.rn.bf16x2.f32 %0, %2, %1;", unsigned, "=r")
+#undef GK__PTX_OF_FLOATS
 #endif
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -1711,8 +1713,6 @@ template <int Pending> GK__D void gk__ptx_cp_async_bulk_wait_group_read() {
 /* Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy. */
 GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* Clusters. All threads of all blocks of a cluster arrive at its barrier and wait. A relaxed arrival orders no memory
- * accesses. The warp must be converged. */
 /* True in one thread of the warp, which must be converged. ptxas then knows that a branch is taken by one thread, and
  * needs no loop around an instruction like a load by TMA that is executed once for a warp. */
 GK__D bool gk__ptx_elect_sync() {
@@ -1720,6 +1720,8 @@ GK__D bool gk__ptx_elect_sync() {
   asm volatile("{\n\t.reg .pred one;\n\telect.sync _|one, 0xffffffff;\n\tselp.u32 %0, 1, 0, one;\n\t}" : "=r"(elected));
   return elected != 0;
 }
+/* All threads of all blocks of a cluster arrive at its barrier and wait. A relaxed arrival orders no memory accesses.
+ * The warp must be converged. */
 GK__D void gk__ptx_barrier_cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -1774,17 +1776,6 @@ GK__D void gk__ptx_stmatrix_x4(unsigned address, unsigned a, unsigned b, unsigne
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
                "r"(c), "r"(d)
                : "memory");
-}
-/* Two elements in 32 bits, of which low is the lower. */
-GK__D unsigned gk__ptx_cvt_rn_f16x2_f32(float low, float high) {
-  unsigned pair;
-  asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(low), "f"(high));
-  return pair;
-}
-GK__D unsigned gk__ptx_cvt_rn_bf16x2_f32(float low, float high) {
-  unsigned pair;
-  asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(low), "f"(high));
-  return pair;
 }
 GK__D void gk__ptx_prefetch_tensormap(const void *tensor_map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(tensor_map) : "memory");
