@@ -11146,8 +11146,7 @@ GK__PRODUCTS(extern)
  * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section 10 on the
  * legacy default stream, copies the result back and frees the memory. An output is valid only after success.
  *
- * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; from section 15 gk__known, which turns a
- * pointer to a half type into one to the type of CUDA's header, or stops the compilation if that is not included.
+ * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; gk__known (section 15).
  * ==================================================================================================================*/
 
 /* Owns the device's copy of an array. The destructor frees it on the way out after an error; after success destroy()
@@ -11240,38 +11239,35 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
 }
 
 /* ====================================================================================================================
- * 21. PAST ONE GPU: the calls of section 12, over the ranks of an NCCL communicator
+ * 21. PAST ONE GPU: the calls of section 12, over the R ranks of an NCCL communicator
  *
  *   reduce   Each rank reduces its piece (section 17) to a record: the value, and the number of elements where results
  *            have indices. An all-gather brings all records to all ranks, and one warp of each rank folds them in the
- *            order of ranks.
+ *            order of ranks. Cost: one read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency
+ *            alone. It stops scaling when reading a piece takes less time than the all-gather.
  *   scan     Likewise, but a rank folds the records of the lower ranks. The scan of its piece (section 18) starts at
- *            the result, which it reads on the device, so the host does not wait for it.
+ *            the result, which it reads on the device, so the host does not wait for it. Cost: two reads and one write
+ *            of the piece, where one GPU reads and writes once (the speedup is at most 2/3 R), and one all-gather.
  *   matmul   The rows of B are all-gathered a part at a time, and one part is transferred while another is multiplied
- *            (section 19).
+ *            (section 19). Cost: 2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive.
+ *            That is hidden while operations per second x element size < 2 m x bandwidth, so the number of rows
+ *            matters, and n and k do not. With fewer rows the call takes as long as the transfer of B. That of the
+ *            first part is never hidden.
+ *
+ * A call takes compute time + latency x steps + bytes / bandwidth. NCCL's all-gather takes R - 1 steps
+ * around a ring or log2 R steps in a tree; a step has the latency of the slowest link. The bandwidth is that of the
+ * links between the GPUs of a host, and between hosts a GPU's share of the network.
  *
  * A call must not stand between ncclGroupStart and ncclGroupEnd: NCCL would enqueue its collectives at the end of the
  * group, behind the kernels that read what they deliver. For the same reason one thread cannot be several ranks.
  *
- *   Same bits    A result depends on the pieces, hence on the number of ranks, but not on timing, GPU or network.
- *                Integer results, min, max and their indices do not depend on the pieces either.
+ *   Same bits    Integer results, min, max and their indices do not depend on the pieces. No result depends on timing,
+ *                GPU or network.
  *   Lost ranks   NCCL connects the ranks in their first call, on the host. A rank that is lost before it is connected
  *                leaves the others blocked in that call, where gk_dist_wait cannot help, unless NCCL_RUNTIME_CONNECT=0
  *                in the environment makes NCCL connect all ranks when the communicator is created.
  *   Graphs       A call that is captured needs the caller's scratch or buffer (matmul also both streams of its
  *                options), and ranks that an earlier call of the same kind has connected.
- *
- * Cost with R ranks: compute time + latency x steps + bytes / bandwidth. NCCL's all-gather takes R - 1 steps around a
- * ring or log2 R steps in a tree; a step has the latency of the slowest link. The bandwidth is that of the links
- * between the GPUs of a host, and between hosts a GPU's share of the network.
- *
- *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops
- *            scaling when reading a piece takes less time than the all-gather.
- *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
- *            One all-gather, as above.
- *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
- *            operations per second x element size < 2 m x bandwidth, so the number of rows matters, and n and k do not.
- *            With fewer rows the call takes as long as the transfer of B. That of the first part is never hidden.
  *
  * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
  * 8 to 10 us, in which a GPU reads 10 million floats. An all-gather of large parts delivers 273 GB/s, so a product of
@@ -11385,10 +11381,9 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------
- * A record holds what the other ranks need of one rank's piece: the value that the piece reduces to and, where results
- * have indices, its number of elements. The records of all ranks are an array in the scratch, instead of section 16's
- * slots. They have the format of slots, with tag 0, which no call uses. So a later call does not take what is left of a
- * record for a slot of its own, even if a lost rank ends this call early. */
+ * The records of all ranks are an array in the scratch, instead of section 16's slots. They have the format of slots,
+ * with tag 0, which no call uses. So a later call does not take what is left of a record for a slot of its own, even if
+ * a lost rank ends this call early. */
 
 template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value) {
   unsigned word[3 * gk__slot<Value>::word16_count] = {};
@@ -11684,13 +11679,12 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
- * Every rank needs all of B, and gets it a part at a time. A part is a group of adjacent columns with all k rows of
- * them. So an element of C is computed by one product, without adding up partials: the product of A and a part is the
- * call that one GPU would make.
+ * A part is a group of adjacent columns of B with all k rows of them. So an element of C is computed by one product,
+ * without adding up partials: the product of A and a part is the call that one GPU would make.
  *
- * Transfers and products overlap. The buffer has two stages, each with room for a part. While the part in one stage is
- * multiplied, the communication stream fills the other. And products alternate between the call's stream and a second
- * one, so that the first blocks of one product run beside the last blocks of the product before. */
+ * The buffer has two stages, each with room for a part. While the part in one stage is multiplied, the communication
+ * stream fills the other. And products alternate between the call's stream and a second one, so that the first blocks
+ * of one product run beside the last blocks of the product before. */
 
 /* The columns of a part: an eighth of B's, since nothing hides the transfer of the first part; but at least 1024, in
  * multiples of 256, so that a part's product fills a GPU. */
@@ -11911,9 +11905,9 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
  * This section is outside of the include guard, so that a file may define the macro before any of its inclusions of
  * this file. GPUKIT_IMPLEMENTED ensures that it is compiled once.
  *
- * Errors. A function that fails calls gk__fail, which formats the detail (a sentence that says what was wrong) into
- * memory of the thread and returns the status. GK_CHECK and the other macros pass the status to gk__check_cuda. That
- * decides whether the thread's detail is about this status, adds CUDA's message and a hint, and calls the handler.
+ * Errors. A function that fails calls gk__fail, which writes the detail into memory of the thread and returns the
+ * status. GK_CHECK and the other macros pass the status to gk__check_cuda. That decides whether the thread's detail is
+ * about this status, adds CUDA's message and a hint, and calls the handler.
  *
  * From above: the declarations of sections 3 and 14; what a scan or a product needs of a scratch (sections 18 and 19);
  * for C's typed calls the templates of sections 10 and 11.
