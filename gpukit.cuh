@@ -11173,13 +11173,14 @@ template <class Item> struct gk__device_array {
     GK_TRY(allocate(call, host, item_count));
     return gk__failed(cudaMemcpy(ptr, gk__known_array(host), bytes, cudaMemcpyHostToDevice), call);
   }
-  cudaError_t copy_out(const char *call, Item *host) {
-    return gk__failed(cudaMemcpy(gk__known_output(host), ptr, bytes, cudaMemcpyDeviceToHost), call);
-  }
   cudaError_t destroy(const char *call) {
     void *const freed = ptr;
     ptr = NULL;
     return gk__failed(cudaFree(freed), call);
+  }
+  cudaError_t move_out(const char *call, Item *host) {
+    GK_TRY(gk__failed(cudaMemcpy(gk__known_output(host), ptr, bytes, cudaMemcpyDeviceToHost), call));
+    return destroy(call);
   }
 };
 
@@ -11203,9 +11204,8 @@ cudaError_t gk__host_call(const char *name, Call call, Operator operation, const
   GK_TRY(device_input.copy_in(name, input, n));
   GK_TRY(device_output.allocate(name, output, out_count));
   GK_TRY(call(operation, device_input.ptr, device_output.ptr, n));
-  GK_TRY(device_output.copy_out(name, output));
   GK_TRY(device_input.destroy(name));
-  return device_output.destroy(name);
+  return device_output.move_out(name, output);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation) {
@@ -11232,10 +11232,9 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
   GK_TRY(device_b.copy_in(name, b, k * n));
   GK_TRY(device_c.allocate(name, c, m * n));
   GK_TRY(gk_matmul(device_a.ptr, device_b.ptr, device_c.ptr, m, n, k));
-  GK_TRY(device_c.copy_out(name, c));
   GK_TRY(device_a.destroy(name));
   GK_TRY(device_b.destroy(name));
-  return device_c.destroy(name);
+  return device_c.move_out(name, c);
 }
 
 /* ====================================================================================================================
@@ -12704,12 +12703,8 @@ static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions,
   GK_TRY(gk__require(call, "result", results));
   gk_device_info device = gk_device_info();
   GK_TRY(gk_device_query(-1, &device));
-  gk__bench bench = gk__bench();
-  bench.functions = functions;
-  bench.users = users;
-  bench.function_count = function_count;
-  bench.peak_gbs = device.peak_gbs;
-  if (opts) bench.opts = *opts;
+  gk__bench bench = {functions, users, function_count, opts ? *opts : gk_bench_opts(), device.peak_gbs, gk_timer(), 0,
+                     NULL,      NULL};
   if (bench.opts.buffers == 0) bench.opts.buffers = 1;
   if (bench.opts.warmup <= 0) bench.opts.warmup = 3;
   if (bench.opts.samples <= 0) bench.opts.samples = 30;
