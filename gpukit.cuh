@@ -1780,7 +1780,7 @@ GK__D void gk__ptx_stmatrix_x4(unsigned address, unsigned a, unsigned b, unsigne
 GK__D void gk__ptx_prefetch_tensormap(const void *tensor_map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(tensor_map) : "memory");
 }
-/* wgmma: d = A B + d for 64 x Cols accumulators and 16 k (tf32: 8 k); d = A B where scale_d is 0. */
+/* wgmma: d = A B + d for 64 x col_count accumulators and 16 k (tf32: 8 k); d = A B where add is 0. */
 #define GK__WGMMA_ACC_8(i)                                                                                             \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
       "+f"(d[i + 7])
@@ -1804,33 +1804,27 @@ GK__D void gk__ptx_prefetch_tensormap(const void *tensor_map) {
                : __VA_ARGS__)
 /* x0 to x5 are the operands behind the accumulators. gk__ptx_wgmma_registers has A in registers. */
 #define GK__WGMMA_COLS(col_count, x0, x1, x2, x3, x4, x5, ...)                                                         \
-  template <int Kind, int TransA, int TransB> struct gk__ptx_wgmma<col_count, Kind, TransA, TransB> {                  \
-    static GK__D void multiply(float (&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                 \
-      if (Kind == 0)                                                                                                   \
-        GK__WGMMA_ASM(col_count, "k16.f32.f16.f16", x0, x1, x2, ", " x3 ", " x4, __VA_ARGS__                           \
-                      : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB));                                 \
-      else if (Kind == 1)                                                                                              \
-        GK__WGMMA_ASM(col_count, "k16.f32.bf16.bf16", x0, x1, x2, ", " x3 ", " x4, __VA_ARGS__                         \
-                      : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB));                                 \
-      else                                                                                                             \
-        GK__WGMMA_ASM(col_count, "k8.f32.tf32.tf32", x0, x1, x2, "", __VA_ARGS__                                       \
-                      : "l"(desc_a), "l"(desc_b), "r"(add));                                                           \
-    }                                                                                                                  \
-  };                                                                                                                   \
-  template <> struct gk__ptx_wgmma_registers<col_count> {                                                              \
-    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
-      GK__WGMMA_ASM(col_count, "k8.f32.tf32.tf32", "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5, "", __VA_ARGS__         \
-                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                              \
-    }                                                                                                                  \
+  template <int Kind, int TransA, int TransB>                                                                          \
+  GK__D void gk__ptx_wgmma(float(&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                      \
+    if (Kind == 0)                                                                                                     \
+      GK__WGMMA_ASM(col_count, "k16.f32.f16.f16", x0, x1, x2, ", " x3 ", " x4, __VA_ARGS__                             \
+                    : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB));                                   \
+    else if (Kind == 1)                                                                                                \
+      GK__WGMMA_ASM(col_count, "k16.f32.bf16.bf16", x0, x1, x2, ", " x3 ", " x4, __VA_ARGS__                           \
+                    : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB));                                   \
+    else                                                                                                               \
+      GK__WGMMA_ASM(col_count, "k8.f32.tf32.tf32", x0, x1, x2, "", __VA_ARGS__ : "l"(desc_a), "l"(desc_b), "r"(add));  \
+  }                                                                                                                    \
+  GK__D void gk__ptx_wgmma_registers(float(&d)[col_count / 2], const unsigned(&a)[4], uint64_t desc_b, int add) {      \
+    GK__WGMMA_ASM(col_count, "k8.f32.tf32.tf32", "{" x0 ", " x1 ", " x2 ", " x3 "}", x4, x5, "", __VA_ARGS__           \
+                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                \
   }
-template <int Cols, int Kind, int TransA, int TransB> struct gk__ptx_wgmma;
-template <int Cols> struct gk__ptx_wgmma_registers;
-GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
-GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
+GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0))
+GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32))
 GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-               GK__WGMMA_ACC_32(64));
+               GK__WGMMA_ACC_32(64))
 GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
-               GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
+               GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96))
 #endif
 #else
 #define GK__BULK 0
@@ -8850,8 +8844,8 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       for (unsigned i = 0; i < 4; i++) {
         GK__UNROLL
         for (unsigned e = 0; e < Shape::m64_count; e++)
-          gk__ptx_wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(
-              acc[e], a + e * (gk__swizzled_boxes::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
+          gk__ptx_wgmma<Kind, TransA, TransB>(acc[e], a + e * (gk__swizzled_boxes::box_bytes / 16) + i * step_a,
+                                              b + i * step_b, i > 0 || k_block > 0);
       }
       gk__ptx_wgmma_commit_group();
       if (k_block > first_k_block) {
@@ -8867,8 +8861,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
         const uint64_t of_b = b + gk__bf16_part<Shape::products>(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__ptx_wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(part, of_a + i * step_a, of_b + i * step_b,
-                                                                          i > 0 || product > 0);
+          gk__ptx_wgmma<Kind, TransA, TransB>(part, of_a + i * step_a, of_b + i * step_b, i > 0 || product > 0);
       }
       gk__ptx_wgmma_commit_group();
       gk__wgmma_wait(part);
@@ -8913,7 +8906,7 @@ GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmm
       gk__ptx_ld_shared_v2_b32(&fragment[i][0], &fragment[i][1], from + i * 1024);
       gk__ptx_ld_shared_v2_b32(&fragment[i][2], &fragment[i][3], high_address + i * 1024);
       gk__ptx_wgmma_fence();
-      gk__ptx_wgmma_registers<Shape::row_count>::multiply(acc, fragment[i], a + i * 2, i > 0 || k_block > 0);
+      gk__ptx_wgmma_registers(acc, fragment[i], a + i * 2, i > 0 || k_block > 0);
       gk__ptx_wgmma_commit_group();
     }
     if (k_block > first_k_block) gk__wgmma_release_stage(last_barrier);

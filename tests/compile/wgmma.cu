@@ -7,7 +7,7 @@ __global__ void serialised(float *x, uint64_t a, uint64_t b, int n) {
   float sums[32] = {};
   for (int i = 0; i < n; i++) {
     gk__ptx_wgmma_fence();
-    gk__ptx_wgmma<64, 1, 0, 0>::multiply(sums, a, b, 1);
+    gk__ptx_wgmma<1, 0, 0>(sums, a, b, 1);
     gk__ptx_wgmma_commit_group();
     for (int j = 0; j < 32; j++) sums[j] += 1;
   }
