@@ -5491,16 +5491,13 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   }
   /* The same for the part of the matrix that begins at (row_idx, col_idx). */
   GK__D gk__epilogue from(size_t row_idx, size_t col_idx) const {
-    return {dest + row_idx * leading_dim + col_idx,
-            m - row_idx,
-            n - col_idx,
-            leading_dim,
-            first_row + row_idx * row_step,
-            first_col + col_idx,
-            row_step,
-            alpha,
-            beta,
-            func};
+    gk__epilogue part = *this;
+    part.dest += row_idx * leading_dim + col_idx;
+    part.m -= row_idx;
+    part.n -= col_idx;
+    part.first_row += row_idx * row_step;
+    part.first_col += col_idx;
+    return part;
   }
   /* The number of elements from the last boundary of a vector of Width to the first element. */
   template <int Width> GK__D unsigned vector_offset() const {
@@ -5569,16 +5566,8 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   }
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
-    return {partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim,
-            m,
-            n,
-            leading_dim,
-            0,
-            0,
-            1,
-            Acc(1),
-            Acc(0),
-            gk__identity()};
+    Acc *const dest = partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim;
+    return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
   }
 };
 /* A product, or a batch of them, as the strict kernels take it. */
