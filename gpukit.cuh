@@ -5654,17 +5654,30 @@ __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
   }
 }
 
-/* Copies from global to shared memory by cp.async use no registers. Without it (before sm_80, and on a CPU) operands
- * pass through registers, and these functions do nothing. */
-/* Copies Bytes bytes: 4, 8 or 16. With 16, only the first `valid` bytes are read and the rest become zeros. */
-template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid) {
+/* Copies from global to shared memory by cp.async use no registers. Without it (before sm_80, and on a CPU) a copy is
+ * complete when the call returns.
+ *
+ * Copies the first `valid` of Bytes bytes, 4, 8 or 16, and sets the others to 0. Fewer than all are for 16 only.
+ * (compute-sanitizer memcheck takes the asynchronous form for a read of all 16 bytes, so it reports an array that ends
+ * within them.) */
+template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid = Bytes) {
 #if GK__HAS_CP_ASYNC
   if (Bytes == 16)
     gk__ptx_cp_async_cg_16(gk__shared_address(dest), source, valid);
   else
     gk__ptx_cp_async_ca<Bytes>(gk__shared_address(dest), source);
 #else
-  (void)dest, (void)source, (void)valid;
+  typedef gk__vector < unsigned, Bytes<4 ? 1 : Bytes / 4> vector; /* never below 4, as in gk__ptx_cp_async_ca */
+  vector x = {};
+  if (valid == Bytes)
+    x = *static_cast<const vector *>(source);
+  else
+    for (unsigned i = 0; i < valid; i += 2) {
+      unsigned short half_bits;
+      memcpy(&half_bits, static_cast<const unsigned char *>(source) + i, 2);
+      x.value[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
+    }
+  *static_cast<vector *>(dest) = x;
 #endif
 }
 GK__D void gk__copy_commit() {
@@ -5800,11 +5813,11 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       if (async) {
         const int element_bytes = static_cast<int>(sizeof(Item));
         if (Coverage == all_inside || room >= map::vector_width) {
-          gk__copy_async<element_bytes * map::vector_width>(target, elements, element_bytes * map::vector_width);
+          gk__copy_async<element_bytes * map::vector_width>(target, elements);
         } else if (Coverage == any_inside) { /* past the edge nothing is read, not even to be dropped */
           GK__UNROLL
           for (int i = 0; i < map::vector_width; i++)
-            if (i < room) gk__copy_async<element_bytes>(target + i, elements + i, element_bytes);
+            if (i < room) gk__copy_async<element_bytes>(target + i, elements + i);
         }
       } else if (!Store) {
         if (Access == by_vector && room >= map::vector_width) {
@@ -6549,7 +6562,7 @@ GK__D void gk__copy_async_float4(unsigned char *dest, const float *source) {
 #if GK__HAS_CP_ASYNC
   gk__ptx_cp_async_cg_l2_128b_16(gk__shared_address(dest), source);
 #else
-  *reinterpret_cast<gk__vector<float, 4> *>(dest) = *reinterpret_cast<const gk__vector<float, 4> *>(source);
+  gk__copy_async<16>(dest, source);
 #endif
 }
 
@@ -7076,14 +7089,8 @@ template <class Item, int Count> struct gk__thin_vector {
   /* By way of the ring, where its pieces of 16 bytes (if it has so many) stand in the order of the threads. */
   static GK__D void copy_to_ring(unsigned char *dest, const Item *from) {
     GK__UNROLL
-    for (int pos = 0; pos < bytes; pos += piece) {
-      const unsigned char *const source = reinterpret_cast<const unsigned char *>(from) + pos;
-#if GK__HAS_CP_ASYNC
-      gk__copy_async<piece>(dest + pos * GK__THIN_THREADS, source, piece);
-#else
-      memcpy(dest + pos * GK__THIN_THREADS, source, piece);
-#endif
-    }
+    for (int pos = 0; pos < bytes; pos += piece)
+      gk__copy_async<piece>(dest + pos * GK__THIN_THREADS, reinterpret_cast<const unsigned char *>(from) + pos);
   }
   GK__D void load_from_ring(const unsigned char *from) {
     typedef gk__vector<unsigned, piece / 4> piece_type;
@@ -8016,25 +8023,6 @@ template <class Out, class Func> struct gk__mma_args {
       : a(), b(), c(output), k(0), tiles_m(0), tiles_n(0), first_tile(0), partition_stages(0) {}
 };
 
-/* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes
- * the asynchronous form for a read of all 16 bytes, so it reports an array that ends within them.) */
-GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, unsigned valid) {
-#if GK__HAS_CP_ASYNC
-  gk__copy_async<16>(dest, from, valid);
-#else
-  gk__word16 x = {{0, 0, 0, 0}};
-  if (valid == 16)
-    x = *reinterpret_cast<const gk__word16 *>(from);
-  else
-    for (unsigned i = 0; i < valid; i += 2) {
-      unsigned short half_bits;
-      memcpy(&half_bits, from + i, 2);
-      x.word[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
-    }
-  *reinterpret_cast<gk__word16 *>(dest) = x;
-#endif
-}
-
 /* The offset of a 16-byte word in a tile in shared memory. K-major: a row has Bytes bytes of k. */
 template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
   return row_idx * Bytes + ((word_idx ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
@@ -8100,7 +8088,7 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
       GK__UNROLL
       for (int i = 0; i < words_per_thread; i++) {
         if (i % group_count == group_idx && static_cast<unsigned>(i) * row_step < row_limit)
-          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word, 16);
+          gk__copy_async<16>(stage + part * Outer * Bytes + dest + i * Threads * 16, word);
         word += word_stride;
       }
     }
@@ -8120,8 +8108,8 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
       for (int i = 0; i < words_per_thread; i++) {
         const unsigned row_idx = static_cast<unsigned>(i) * row_step;
         if (row_idx < row_count)
-          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word,
-                            k_major || row_idx < k_left ? valid : 0);
+          gk__copy_async<16>(stage + part * Outer * Bytes + dest + i * Threads * 16, word,
+                             k_major || row_idx < k_left ? valid : 0);
         word += word_stride;
       }
     }
