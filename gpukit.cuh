@@ -8007,20 +8007,12 @@ struct gk__mma_config {
                 "the permutation of 16-byte words needs rows of 64, or a multiple of 128, bytes");
 };
 
-struct gk__mma_operand { /* strides in bytes */
-  const unsigned char *data;
-  size_t leading_dim, stride_batch, stride_part;
-  int k_major;
-};
-template <class Out, class Func> struct gk__mma_args {
-  gk__mma_operand a, b;
-  gk__matmul_output<Out, float, Func> c;
-  size_t k;
-  unsigned tiles_m, tiles_n;
-  unsigned first_tile;     /* of this launch; tiles are numbered through the batch */
-  size_t partition_stages; /* of k in a partition; the last partition may have fewer */
-  explicit gk__mma_args(const gk__matmul_output<Out, float, Func> &output)
-      : a(), b(), c(output), k(0), tiles_m(0), tiles_n(0), first_tile(0), partition_stages(0) {}
+/* The arguments of one launch of gk__mma_kernel. */
+template <class Element, class Out, class Func> struct gk__mma_args : gk__tensor_args<Element, Out, Func> {
+  unsigned tiles_m = 0, tiles_n = 0;
+  unsigned first_tile = 0;     /* of this launch; tiles are numbered through the batch */
+  size_t partition_stages = 0; /* of k in a partition; the last partition may have fewer */
+  explicit gk__mma_args(const gk__tensor_args<Element, Out, Func> &p) : gk__tensor_args<Element, Out, Func>(p) {}
 };
 
 /* The offset of a 16-byte word in a tile in shared memory. K-major: a row has Bytes bytes of k. */
@@ -8041,9 +8033,10 @@ enum { GK__RING_ALIGNMENT = 128 };
 /* Loads the tiles of one operand into the ring, stage by stage. Parts: 3 for emulated fp32. If k is not a multiple of a
  * stage, the first stage has the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows
  * beyond the matrix are not loaded: the accumulators that they contribute to are not stored. */
-template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Order> struct gk__mma_loader {
+template <class Element, int Outer, int Bytes, int Threads, int Parts, int Order> struct gk__mma_loader {
+  static const int element_bytes = gk__tensor_type<Element>::bytes;
   static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per part and stage */
-  static const unsigned stage_depth = Bytes / ElementBytes, word_items = 16 / ElementBytes;
+  static const unsigned stage_depth = Bytes / element_bytes, word_items = 16 / element_bytes;
   static_assert(words_per_thread * Threads * 16 == Outer * Bytes, "every thread copies the same number of words");
   const unsigned char *from;                      /* this thread's first word in the next stage */
   size_t word_stride, stride_part, stage_advance; /* bytes from one of its words, parts and stages to the next */
@@ -8052,17 +8045,18 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
   unsigned row_count, bytes; /* rows of its words to load, counted from its first; valid bytes of each word */
   unsigned dest, row_step;   /* offset of its first word in a stage; rows from one of its words to the next */
   bool k_major;
-  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t outer0, size_t outer_count, size_t k_begin,
-                       size_t k_end) {
+  GK__D gk__mma_loader(const gk__operand_view<Element> &p, size_t batch, size_t outer0, size_t outer_count,
+                       size_t k_begin, size_t k_end) {
     k_major = Order == GK__ANY_MAJOR ? p.k_major != 0 : Order == GK__K_MAJOR;
-    stride_part = p.stride_part;
-    const unsigned words_per_row = k_major ? Bytes / 16 : Outer * ElementBytes / 16;
+    stride_part = p.stride_part * element_bytes;
+    const unsigned words_per_row = k_major ? Bytes / 16 : Outer * element_bytes / 16;
     const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
     row_step = Threads / words_per_row;
-    word_stride = row_step * p.leading_dim;
-    stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * p.leading_dim;
+    const size_t line_bytes = p.leading_dim * element_bytes; /* from one stored row to the next */
+    word_stride = row_step * line_bytes;
+    stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * line_bytes;
     dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx)
-                   : gk__mn_major_offset<Outer, ElementBytes>(row_idx, word_idx);
+                   : gk__mn_major_offset<Outer, element_bytes>(row_idx, word_idx);
     const size_t whole_stages = k_end > k_begin ? (k_end - k_begin - 1) / stage_depth : 0;
     rest = static_cast<unsigned>(k_end - k_begin - whole_stages * stage_depth);
     rest_distance = whole_stages * stage_advance;
@@ -8072,10 +8066,10 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
     const unsigned outer_idx = k_major ? row_idx : word_idx * word_items; /* in the tile */
     const unsigned outer_left = outer_idx < tile_outer ? tile_outer - outer_idx : 0;
     row_count = k_major ? outer_left : outer_left ? stage_depth : 0;
-    bytes = !k_major && outer_left < word_items ? outer_left * ElementBytes : 16;
+    bytes = !k_major && outer_left < word_items ? outer_left * element_bytes : 16;
     const size_t outer = outer0 + outer_idx;
-    from = p.data + batch * p.stride_batch + (k_major ? outer : k0) * p.leading_dim +
-           (k_major ? k0 : outer) * ElementBytes;
+    from = reinterpret_cast<const unsigned char *>(p.data) + batch * p.stride_batch * element_bytes +
+           (k_major ? outer : k0) * line_bytes + (k_major ? k0 : outer) * element_bytes;
   }
   /* Copies group `group_idx` of `group_count` of the next stage, or nothing if there is none. There are no branches, so
    * that the compiler can schedule the copies between MMA instructions. A word may have elements beyond the end of its
@@ -8101,7 +8095,7 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
   /* Loads the first stage: the rest of k, and zeros. */
   GK__D void load_first(unsigned char *stage) const {
     const unsigned k_left = first_k < rest ? rest - first_k : 0;
-    const unsigned valid = k_major && k_left < word_items ? k_left * ElementBytes : bytes;
+    const unsigned valid = k_major && k_left < word_items ? k_left * element_bytes : bytes;
     for (int part = 0; part < Parts; part++) {
       const unsigned char *word = from + rest_distance + static_cast<size_t>(part) * stride_part;
       GK__UNROLL_BY(4) /* code that runs once: a larger factor costs compile time */
@@ -8311,16 +8305,15 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
 
 /* One tile and one partition of k. The grid has tiles along x and partitions along y. */
 template <int Products, class Element, class Config, class Out, class Func>
-__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Out, Func> p) {
+__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Element, Out, Func> p) {
 #ifndef GK__WGMMA_CODE
   typedef gk__mma_loop<Products, Element, Config> loop;
   typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
-  const int element_bytes = gk__tensor_type<Element>::bytes;
-  const size_t stage_depth = Config::bytes / element_bytes;
+  const size_t stage_depth = Config::bytes / gk__tensor_type<Element>::bytes;
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
   unsigned char *const ring = gk__align_shared<GK__RING_ALIGNMENT>(dynamic_shared);
   gk__wait_for_earlier_work();
-  if (!p.c.condition.holds()) return;
+  if (!p.condition.holds()) return;
   const unsigned partition = blockIdx.y;
   gk__work_tile work(p.first_tile + blockIdx.x, p.tiles_m, p.tiles_n, 1);
   work.part = partition;
@@ -8333,10 +8326,10 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   {
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
-    gk__mma_loader<Config::bm, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_a> a(
-        p.a, work.batch, row0, p.c.m, k_begin, k_end);
-    gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
-        p.b, work.batch, col0, p.c.n, k_begin, k_end);
+    gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, loop::parts, Config::order_a> a(
+        p.a, work.batch, row0, p.m, k_begin, k_end);
+    gk__mma_loader<Element, Config::bn, Config::bytes, Config::thread_count, loop::parts, Config::order_b> b(
+        p.b, work.batch, col0, p.n, k_begin, k_end);
     const gk__mma_fragment_reader<Element, Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(
         row_idx, p.a.k_major);
     const gk__mma_fragment_reader<Element, Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(
@@ -8348,19 +8341,13 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   __syncthreads();
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
-  gk__store_work_tile<shared_tile>(c_tile, p.c, work, row0, col0);
+  gk__store_work_tile<shared_tile>(c_tile, p, work, row0, col0);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
 #endif
 }
 
-template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_view<Element> &v) {
-  const size_t element_bytes = gk__tensor_type<Element>::bytes;
-  const gk__mma_operand p = {reinterpret_cast<const unsigned char *>(v.data), v.leading_dim * element_bytes,
-                             v.stride_batch * element_bytes, v.stride_part * element_bytes, v.k_major};
-  return p;
-}
 /* A plan of the portable tensor-core kernels: the configuration and the split of k. */
 struct gk__mma_plan {
   int config;           /* index of the configuration; -1: none */
@@ -8384,10 +8371,7 @@ cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
   p.partitions = static_cast<unsigned>(plan.partitions);
   const auto launch = [=](const args &part, size_t blocks) -> cudaError_t {
-    gk__mma_args<Out, Func> q(part);
-    q.a = gk__mma_operand_of(part.a);
-    q.b = gk__mma_operand_of(part.b);
-    q.k = part.k;
+    gk__mma_args<Element, Out, Func> q(part);
     q.tiles_m = static_cast<unsigned>(tiles_m);
     q.tiles_n = static_cast<unsigned>(tiles_n);
     q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
