@@ -7877,9 +7877,12 @@ template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsi
 #endif
 }
 
-/* d += A B for a 16 x 8 tile and 32 bytes of k. The fragments are those of mma.sync.m16n8 (PTX ISA). */
-template <class Element> struct gk__mma_sync;
+/* d += A B for a 16 x 8 tile and 32 bytes of k. The fragments are those of mma.sync.m16n8 (PTX ISA). The planner never
+ * chooses bfloat16 or tf32 for code below compute_80, so the empty body never runs. */
 #ifdef __CUDA_ARCH__
+template <class Element> struct gk__mma_sync {
+  static GK__D void add(float (&)[4], const unsigned (&)[4], unsigned, unsigned) {}
+};
 template <> struct gk__mma_sync<__half> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
@@ -7889,25 +7892,18 @@ template <> struct gk__mma_sync<__half> {
 #endif
   }
 };
-/* The planner never chooses bfloat16 or tf32 for code below compute_80, so the empty bodies never run. */
+#if __CUDA_ARCH__ >= 800
 template <> struct gk__mma_sync<__nv_bfloat16> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-#if __CUDA_ARCH__ >= 800
     gk__ptx_mma_m16n8k16_bf16(d, a, b0, b1);
-#else
-    (void)d, (void)a, (void)b0, (void)b1;
-#endif
   }
 };
 template <> struct gk__mma_sync<float> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-#if __CUDA_ARCH__ >= 800
     gk__ptx_mma_m16n8k8_tf32(d, a, b0, b1);
-#else
-    (void)d, (void)a, (void)b0, (void)b1;
-#endif
   }
 };
+#endif
 #else
 /* The elements of a 32-bit word, as floats. */
 template <class Element> struct gk__word_elements { /* __half */
@@ -8173,17 +8169,12 @@ template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Orde
 /* The accumulators of a warp. */
 template <class Config> struct gk__mma_accumulators {
   static const int m = Config::wm / 16, n = Config::wn / 8;
-  float value[m][n][4];
-  GK__D void clear() {
-    GK__UNROLL
-    for (int i = 0; i < m * n * 4; i++) value[i / 4 / n][i / 4 % n][i % 4] = 0;
-  }
+  float value[m * n][4];
+  GK__D gk__mma_accumulators() { gk__clear(value); }
   GK__D void add(const gk__mma_accumulators &stage_acc) {
     GK__UNROLL
-    for (int i = 0; i < m * n * 4; i++) {
-      float &dest = value[i / 4 / n][i / 4 % n][i % 4];
-      dest = gk__arithmetic<float>::add(dest, stage_acc.value[i / 4 / n][i / 4 % n][i % 4]);
-    }
+    for (int i = 0; i < m * n * 4; i++)
+      value[i / 4][i % 4] = gk__arithmetic<float>::add(value[i / 4][i % 4], stage_acc.value[i / 4][i % 4]);
   }
   template <class Element> GK__D void add(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
     GK__UNROLL
@@ -8191,7 +8182,7 @@ template <class Config> struct gk__mma_accumulators {
       GK__UNROLL
       for (int j = 0; j < n; j++) {
         const int pos = i % 2 ? n - 1 - j : j; /* serpentine order: consecutive MMAs share an operand */
-        gk__mma_sync<Element>::add(value[i][pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
+        gk__mma_sync<Element>::add(value[i * n + pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
       }
     }
   }
@@ -8204,7 +8195,7 @@ template <class Config> struct gk__mma_accumulators {
     for (int i = 0; i < m * 2; i++) {
       GK__UNROLL
       for (int j = 0; j < n; j++) {
-        const float *const values = value[i / 2][j] + i % 2 * 2;
+        const float *const values = value[i / 2 * n + j] + i % 2 * 2;
         *reinterpret_cast<pair *>(dest + i * 8 * pitch + j * 8) = {{values[0], values[1]}};
       }
     }
@@ -8233,7 +8224,6 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
       const unsigned char *const stage_a = ring + read_idx * stage_bytes, *const stage_b =
                                                                               stage_a + parts * Config::a_bytes;
       gk__mma_accumulators<Config> stage_acc;
-      stage_acc.clear();
       GK__UNROLL
       for (int index_sum = index_sums - 1; index_sum >= 0; index_sum--) {
         GK__UNROLL
@@ -8322,7 +8312,6 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
   gk__mma_accumulators<Config> acc;
-  acc.clear();
   {
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
