@@ -5857,6 +5857,23 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   }
 };
 
+/* Adds the products of the rows a and the columns b to accumulators, of which a row has ColVectors vectors. Serpentine
+ * order: each FMA shares an operand register with the one before it, also where a row ends. */
+template <int RowVectors, int ColVectors>
+GK__D void gk__multiply_outer(float (&value)[RowVectors * 4 * ColVectors][4],
+                              const gk__vector<float, 4> (&a)[RowVectors],
+                              const gk__vector<float, 4> (&b)[ColVectors]) {
+  GK__UNROLL
+  for (int i = 0; i < RowVectors * 4; i++) {
+    GK__UNROLL
+    for (int n = 0; n < ColVectors * 4; n++) {
+      const int j = i % 2 ? ColVectors * 4 - 1 - n : n;
+      float &dest = value[i * ColVectors + j / 4][j % 4];
+      dest = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], dest);
+    }
+  }
+}
+
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has 4 x 8 threads, and each of them
  * ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie 16 rows and 32 columns from each other.
  * Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C. depth: the k of one
@@ -5900,18 +5917,7 @@ template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_
     for (int j = 0; j < ThreadCols / 4; j++)
       f->b[j] = *reinterpret_cast<const vector *>(b_tile + k * (TileCols + 4) + j * lane_cols * 4);
   }
-  /* Serpentine order: each FMA shares an operand register with the one before it, also where a row ends. */
-  GK__D void multiply_step(const fragment &f) {
-    GK__UNROLL
-    for (int i = 0; i < ThreadRows; i++) {
-      GK__UNROLL
-      for (int n = 0; n < ThreadCols; n++) {
-        const int j = i % 2 ? ThreadCols - 1 - n : n;
-        float &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
-        dest = gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], dest);
-      }
-    }
-  }
+  GK__D void multiply_step(const fragment &f) { gk__multiply_outer(value, f.a, f.b); }
 };
 
 /* The same where a warp multiplies WarpRows x WarpCols by mma.sync: what doubles and half types share. A lane holds
@@ -6367,15 +6373,12 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   accumulators acc(t);
   {
     const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
-    const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
-    const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
-    const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
-    int depth = 0;
-    if (group_k < p.k) depth = p.k - group_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - group_k) : p.depth;
-    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Config>(), p.m, group_k, t);
-    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Config>(), p.n, group_k, t);
-    gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
-                                   (max_depth + Config::bk - 1) / Config::bk);
+    /* The first group has the longest partition. A group may begin behind the end of k. */
+    const gk__partition_range longest(p, work.part), range(p, work.part + static_cast<unsigned>(group));
+    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Config>(), p.m, range.begin, t);
+    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Config>(), p.n, range.begin, t);
+    gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items,
+                                   range.begin < p.k ? range.depth : 0, (longest.depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
   const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
@@ -6422,15 +6425,9 @@ struct gk__accumulators_small {
       GK__UNROLL
       for (int l = 0; l < 4; l++) {
         if (k + l >= k_left) break;
-        const vector b = *reinterpret_cast<const vector *>(b_tile + (k + l) * pitch_b);
-        GK__UNROLL
-        for (int i = 0; i < 4; i++) {
-          GK__UNROLL
-          for (int n = 0; n < 4; n++) { /* serpentine order, as in gk__accumulators */
-            const int j = i % 2 ? 3 - n : n;
-            value[i][j] = gk__fma(a[i].value[l], b.value[j], value[i][j]);
-          }
-        }
+        const vector rows[1] = {{{a[0].value[l], a[1].value[l], a[2].value[l], a[3].value[l]}}};
+        const vector cols[1] = {*reinterpret_cast<const vector *>(b_tile + (k + l) * pitch_b)};
+        gk__multiply_outer(value, rows, cols);
       }
     }
   }
@@ -6561,17 +6558,6 @@ struct gk__warp_fragment {
     for (int i = 0; i < 4; i++) a[i] = gk__load_shared_float4(a_tile + i * 64);
     GK__UNROLL
     for (int j = 0; j < 2; j++) b[j] = gk__load_shared_float4(b_tile + j * 128);
-  }
-  GK__D void multiply(gk__warp_accumulators &acc) const {
-    GK__UNROLL
-    for (int i = 0; i < 16; i++) {
-      GK__UNROLL
-      for (int n = 0; n < 8; n++) { /* serpentine order, as in gk__accumulators */
-        const int j = i % 2 ? 7 - n : n;
-        float &dest = acc.value[i * 2 + j / 4][j % 4];
-        dest = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], dest);
-      }
-    }
   }
 };
 
@@ -6718,7 +6704,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
             b_offset = b_stage;
           }
           fragment[(k + 1) % 2].load(a_tile + a_offset, b_tile + b_offset);
-          fragment[k % 2].multiply(acc);
+          gk__multiply_outer(acc.value, fragment[k % 2].a, fragment[k % 2].b);
         }
       }
     }
