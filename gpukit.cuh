@@ -7017,27 +7017,25 @@ template <class Item, int Rows> struct gk__thin_shape {
   static const int stages = 4, ring_bytes = sizeof(Item) == 2 ? stages * stage_bytes : 0;
 };
 
+/* One operand of a thin product. Strides are in elements. */
+template <class Item> struct gk__thin_operand {
+  const Item *data;
+  size_t outer, k, batch; /* from one row of A or column of B, from one k and from one product to the next */
+};
 /* A thin product: the many columns are those of B or, as C^T = B^T A^T, the rows of A. */
 template <class Args> struct gk__thin_args {
   Args product;
-  const typename Args::item_type *x, *y; /* x: the few rows; y: the many columns */
-  size_t row_count, col_count, stride_x, stride_y;
-  size_t x_row, x_k, y_k, y_col; /* elements from one to the next */
-  bool transposed;               /* C^T is computed */
-  bool in_ring;                  /* whether shared memory has room for it */
-  gk__thin_args(const Args &p, bool is_transposed) : product(p), transposed(is_transposed), in_ring(false) {
-    const size_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
-    const size_t b_col = p.trans_b ? p.ldb : 1, b_k = p.trans_b ? 1 : p.ldb;
-    x = transposed ? p.b : p.a;
-    y = transposed ? p.a : p.b;
-    row_count = transposed ? p.n : p.m;
-    col_count = transposed ? p.m : p.n;
-    stride_x = transposed ? p.stride_b : p.stride_a;
-    stride_y = transposed ? p.stride_a : p.stride_b;
-    x_row = transposed ? b_col : a_row;
-    x_k = transposed ? b_k : a_k;
-    y_k = transposed ? a_k : b_k;
-    y_col = transposed ? a_row : b_col;
+  gk__thin_operand<typename Args::item_type> x, y; /* x: the few rows; y: the many columns */
+  size_t row_count, col_count;
+  bool transposed; /* C^T is computed */
+  bool in_ring;    /* whether shared memory has room for it */
+  gk__thin_args(const Args &p, bool is_transposed)
+      : product(p), row_count(p.m), col_count(p.n), transposed(is_transposed), in_ring(false) {
+    x = {p.a, p.trans_a ? 1 : p.lda, p.trans_a ? p.lda : 1, p.stride_a};
+    y = {p.b, p.trans_b ? p.ldb : 1, p.trans_b ? 1 : p.ldb, p.stride_b};
+    if (!transposed) return;
+    std::swap(x, y);
+    std::swap(row_count, col_count);
   }
 };
 
@@ -7137,24 +7135,18 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
       }
     }
   }
-};
-/* The same by way of the ring, of which each thread uses its own part. */
-template <class Item, int Rows, int Cols, bool KMajor>
-struct gk__thin_ring_quad : gk__thin_quad<Item, Rows, Cols, KMajor> {
-  typedef gk__thin_quad<Item, Rows, Cols, KMajor> base;
-  typedef typename base::y_vector y_vector;
-  typedef typename base::x_vector x_vector;
+  /* The same by way of the ring, of which each thread uses its own part. */
   static GK__D int y_offset(int i) {
     return i * y_vector::bytes * GK__THIN_THREADS + static_cast<int>(threadIdx.x) * y_vector::piece;
   }
   static GK__D int x_offset(int r) {
-    return (base::vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
+    return (vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
            static_cast<int>(threadIdx.x) * x_vector::piece;
   }
   static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
                                  size_t x_row, int row_count, bool copies_x) {
     GK__UNROLL
-    for (int i = 0; i < base::vector_count; i++)
+    for (int i = 0; i < vector_count; i++)
       y_vector::copy_to_ring(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
@@ -7163,12 +7155,12 @@ struct gk__thin_ring_quad : gk__thin_quad<Item, Rows, Cols, KMajor> {
   }
   GK__D void load_y_from_ring(const unsigned char *stage) {
     GK__UNROLL
-    for (int i = 0; i < base::vector_count; i++) this->y[i].load_from_ring(stage + y_offset(i));
+    for (int i = 0; i < vector_count; i++) y[i].load_from_ring(stage + y_offset(i));
   }
   GK__D void load_x_from_ring(const unsigned char *stage, int row_count) {
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
-      if (r < row_count) this->x[r].load_from_ring(stage + x_offset(r));
+      if (r < row_count) x[r].load_from_ring(stage + x_offset(r));
   }
 };
 
@@ -7181,7 +7173,7 @@ struct gk__thin_ring_quad : gk__thin_quad<Item, Rows, Cols, KMajor> {
 template <bool KMajor, int Rows, int Cols, class Item, class Acc>
 GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
                          size_t y_step, size_t y_stride, int col_count, int left, unsigned char *ring) {
-  typedef gk__thin_ring_quad<Item, Rows, Cols, KMajor> quad_type;
+  typedef gk__thin_quad<Item, Rows, Cols, KMajor> quad_type;
   typedef gk__thin_shape<Item, Rows> shape;
   const int next_quad = GK__THIN_CHAINS * 4, ring_end = shape::stages * shape::stage_bytes;
   const size_t next_x = static_cast<size_t>(next_quad) * x_k,
@@ -7291,24 +7283,25 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   const unsigned batch = blockIdx.x / (blocks * p.product.partitions),
                  part = blockIdx.x / blocks % p.product.partitions;
   const gk__partition_range range(p.product, part);
-  const bool k_major = p.y_k == 1; /* then a chain is a lane, and each warp has some columns */
+  const bool k_major = p.y.k == 1; /* then a chain is a lane, and each warp has some columns */
   const int t = static_cast<int>(threadIdx.x), chain = k_major ? t % 32 : t / 8;
   const int first_col = (k_major ? t / 32 : t % 8) * thread_cols;
   const size_t col0 = static_cast<size_t>(blockIdx.x % blocks) * block_cols;
   const size_t chain_k = range.begin + static_cast<size_t>(chain * 4);
-  const Item *const x = p.x + batch * p.stride_x + chain_k * p.x_k;
-  const Item *const y = p.y + batch * p.stride_y + chain_k * p.y_k + (col0 + static_cast<size_t>(first_col)) * p.y_col;
+  const Item *const x = p.x.data + batch * p.x.batch + chain_k * p.x.k;
+  const Item *const y =
+      p.y.data + batch * p.y.batch + chain_k * p.y.k + (col0 + static_cast<size_t>(first_col)) * p.y.outer;
   const int row_count = static_cast<int>(p.row_count),
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
   Acc sum[Rows][thread_cols];
   gk__clear(sum);
   if (k_major) {
-    gk__thin_sums<true>(sum, x, p.x_row, p.x_k, row_count, y, p.y_col, 1, col_count - first_col,
+    gk__thin_sums<true>(sum, x, p.x.outer, p.x.k, row_count, y, p.y.outer, 1, col_count - first_col,
                         range.depth - chain * 4, p.in_ring ? ring : NULL);
     __syncthreads(); /* the ring has been read */
     gk__thin_reduce_lanes(sum, shared);
   } else {
-    gk__thin_sums<false>(sum, x, p.x_row, p.x_k, row_count, y, p.y_k, p.y_col, col_count - first_col,
+    gk__thin_sums<false>(sum, x, p.x.outer, p.x.k, row_count, y, p.y.k, p.y.outer, col_count - first_col,
                          range.depth - chain * 4, p.in_ring ? ring : NULL);
     __syncthreads();
     gk__thin_reduce_rows(sum, shared);
