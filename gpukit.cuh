@@ -7330,11 +7330,12 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
 struct gk__partials {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
-  bool measuring;
-  size_t least, most; /* bytes: the minimum for a launch, and the maximum that is of use */
-  void *temporary;    /* memory that is freed at the end of the call */
-  unsigned char *memory;
-  size_t bytes;
+  bool measuring = false;
+  size_t least = 0, most = 0; /* bytes: the minimum for a launch, and the maximum that is of use */
+  void *temporary = NULL;     /* memory that is freed at the end of the call */
+  unsigned char *memory = NULL;
+  size_t bytes = 0;
+  gk__partials(const gk_scratch *scratch, cudaStream_t launches) : given(scratch), stream(launches) {}
   /* Records a launch that computes `products` of a batch at once if the memory allows, and at least one. */
   void measure(size_t product_bytes, size_t products) {
     const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
@@ -7360,26 +7361,20 @@ struct gk__partials {
   }
   cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary, "gk_matmul", stream); }
 };
-inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
-  return {given, stream, false, 0, 0, NULL, NULL, 0};
-}
-/* Launches the kernel that reduces the partials of a batch. */
-template <class Out, class Acc, class Func>
-cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, const gk__partials &partials) {
-  const size_t vectors = p.m * (gk__partial_ld(p.n) / 4) * p.batch, most = size_t(1) << 14;
-  size_t blocks = gk_ceil_div(vectors, static_cast<size_t>(GK__REDUCE_PARTIALS_THREADS));
-  if (blocks > most) blocks = most;
-  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>),
-                           static_cast<unsigned>(p.limited(blocks)), static_cast<unsigned>(GK__REDUCE_PARTIALS_THREADS),
-                           0, partials.stream, p, partials.given != NULL);
-}
-
 /* Launches a kernel on the stream of the partials. */
 template <class Kernel, class... Params>
 cudaError_t gk__launch_product(const gk__partials &partials, const Kernel &kernel, size_t blocks, int thread_count,
                                size_t smem, const Params &...params) {
   return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(thread_count),
                            smem, partials.stream, params...);
+}
+/* Launches the kernel that reduces the partials of a batch. */
+template <class Out, class Acc, class Func>
+cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, const gk__partials &partials) {
+  const size_t vectors = p.m * (gk__partial_ld(p.n) / 4) * p.batch;
+  const unsigned blocks = gk__grid_dim(vectors, GK__REDUCE_PARTIALS_THREADS, 1u << 14);
+  return gk__launch_product(partials, GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>), p.limited(blocks),
+                            GK__REDUCE_PARTIALS_THREADS, 0, p, partials.given != NULL);
 }
 /* Launches the products of a batch, as many at a time as there is memory for partials and grid blocks for. A product
  * takes `blocks` blocks. split: its kernel stores partials, which are then reduced. keeps_limit: `launch` keeps to
@@ -7426,10 +7421,7 @@ inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t 
 struct gk__reduce_costs {
   unsigned launch, round, kib;
 };
-inline gk__reduce_costs gk__measured_reduce_costs() {
-  const gk__reduce_costs costs = {807, 677, 83};
-  return costs;
-}
+inline gk__reduce_costs gk__measured_reduce_costs() { return {807, 677, 83}; }
 /* The clocks to reduce partials of m x n that a second kernel adds up. */
 inline unsigned long long gk__reduction_clocks(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch,
                                                unsigned partitions, size_t item_bytes) {
@@ -10571,7 +10563,7 @@ cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_pla
 template <class Args>
 cudaError_t gk__matmul_strict(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
                               cudaStream_t stream) {
-  gk__partials partials = gk__partials_of(scratch, stream);
+  gk__partials partials(scratch, stream);
   return partials.end(gk__enqueue_strict(p, order, plan, &partials));
 }
 
@@ -10706,7 +10698,7 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path {
   static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, const gk_scratch *scratch,
                          cudaStream_t stream) {
     gk__work_area area;
-    gk__partials partials = gk__partials_of(scratch, stream);
+    gk__partials partials(scratch, stream);
     gk__mma_plan mma_plan = gk__mma_plan();
     GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
     if (plan.plan == GK_PLAN_MMA)
@@ -10725,7 +10717,7 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path {
   }
   template <class Args> static cudaError_t run_small(const Args &p, const gk_scratch *scratch, cudaStream_t stream) {
     gk__matmul_gpu gpu;
-    gk__partials partials = gk__partials_of(scratch, stream);
+    gk__partials partials(scratch, stream);
     GK_TRY(gk__find_matmul_gpu(&gpu));
     return partials.end(gk__matmul_small_halves(p, &partials, gpu.smem_limit));
   }
@@ -10848,7 +10840,7 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
 /* What gk_matmul_plan reports. */
 template <class Args>
 cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
-  gk__partials partials = gk__partials();
+  gk__partials partials(NULL, 0);
   path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
   path->copies_a = plan.tensor() && plan.a.wanted;

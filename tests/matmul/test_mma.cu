@@ -63,7 +63,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
     const size_t room = partial_bytes * (max_blocks ? 1 : batch);
     const hook_mma_plan plan = {config, stages_of.stages[config], tiles, partitions, partial_bytes, 0};
     test_scratch scratch(begin + room);
-    hook_partials partials = hook_partials_of(max_blocks == 6 ? NULL : &scratch, 0);
+    hook_partials partials(max_blocks == 6 ? NULL : &scratch, 0);
     if (partial_bytes) partials.measure(partial_bytes, batch);
     EXPECT_OK(partials.begin());
     p.max_blocks = max_blocks;

@@ -136,7 +136,7 @@ template <class T, class O, class Func> struct product_by_order {
   }
   /* The fewest bytes of a scratch for it. */
   size_t least_bytes(gk_plan plan, size_t max_blocks) {
-    hook_partials partials = hook_partials();
+    hook_partials partials(NULL, 0);
     args.max_blocks = max_blocks;
     EXPECT_OK(hook_measure_partials(args, order, plan, &partials));
     return partials.least;
@@ -301,7 +301,7 @@ TEST(partials_are_reduced_in_their_order) {
       output.alpha = 1, output.partitions = partitions, output.partials = partials.ptr;
       output.max_blocks = partitions % 2;
       gk_scratch scratch = gk_scratch();
-      EXPECT_OK(hook_reduce_partials(output, hook_partials_of(clears ? &scratch : NULL, 0)));
+      EXPECT_OK(hook_reduce_partials(output, hook_partials(clears ? &scratch : NULL, 0)));
       EXPECT_SAME(c.get(), expected, "%u partitions", partitions);
       EXPECT_SAME(partials.get(), clears ? std::vector<float>(host.size(), 0.0f) : host, "partials");
     }

@@ -100,7 +100,6 @@
 #define hook_partials gk__partials
 #define HOOK_PARTIALS_BYTES GK__PARTIALS_BYTES
 #define hook_partials_fit gk__partials_fit
-#define hook_partials_of gk__partials_of
 #define hook_plan_product gk__plan_product
 #define hook_plan_query gk__plan_query
 #define hook_plan_split_k gk__plan_split_k
