@@ -7669,15 +7669,13 @@ template <> struct gk__prepared_vector<GK__PREPARE_BF16_PARTS> {
   }
 };
 
-/* Rounds one square tile of a matrix to tf32, and stores it transposed. By all threads of the block. */
+/* Rounds a square tile of a matrix, tile in_matrix, to tf32, and stores it transposed. By all threads of a block. */
 typedef unsigned gk__transpose_buffer[gk__transpose_tile][gk__transpose_tile + 1]; /* padded: no bank conflicts */
 template <class Item>
-GK__D void gk__prepare_transposed(const gk__raw_operand<Item> &p, unsigned tile_idx,
+GK__D void gk__prepare_transposed(const gk__raw_operand<Item> &p, size_t matrix, unsigned in_matrix,
                                   gk__transpose_buffer &shared_tile) {
-  const unsigned in_matrix = tile_idx % (p.tiling.tiles_x * p.tiling.tiles_y);
   const unsigned rows_per_pass = gk__prepare_threads / gk__transpose_tile;
   const unsigned x = threadIdx.x % gk__transpose_tile, y = threadIdx.x / gk__transpose_tile;
-  const size_t matrix = tile_idx / (p.tiling.tiles_x * p.tiling.tiles_y);
   const size_t row0 = static_cast<size_t>(in_matrix / p.tiling.tiles_x) * gk__transpose_tile;
   const size_t col0 = static_cast<size_t>(in_matrix % p.tiling.tiles_x) * gk__transpose_tile;
   const Item *const from = p.from + matrix * p.stride;
@@ -7714,13 +7712,13 @@ __global__ void __launch_bounds__(gk__prepare_threads)
   const unsigned blocks = is_a ? blocks_a : gridDim.x - blocks_a;
   bool out_of_range = false;
   for (unsigned tile_idx = block_idx; tile_idx < p.tiling.tile_count; tile_idx += blocks) {
+    const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
+    const size_t matrix = tile_idx / matrix_tiles;
     if (Preparation == GK__PREPARE_TF32 && p.transposed) {
-      gk__prepare_transposed(p, tile_idx, transpose_buffer);
+      gk__prepare_transposed(p, matrix, in_matrix, transpose_buffer);
       continue;
     }
     /* The first vector of this thread. */
-    const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
-    const size_t matrix = tile_idx / matrix_tiles;
     const size_t row_idx =
         static_cast<size_t>(in_matrix / p.tiling.tiles_x) * (p.tiling.threads_y * p.tiling.rows_per_thread) +
         threadIdx.x / p.tiling.threads_x;
@@ -7767,18 +7765,14 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
                                  unsigned max_magnitude, unsigned *strict, int sms, bool persistent,
                                  cudaStream_t stream) {
   typedef gk__prepared_vector<Preparation> prepared;
-  gk__raw_operand<Item> *const both[] = {&a, &b};
-  for (int i = 0; i < 2; i++) {
-    gk__raw_operand<Item> &p = *both[i];
-    p.tiling = gk__plan_prepare_tiling(p.row_count, gk_ceil_div(p.col_count, static_cast<size_t>(prepared::items)),
-                                       p.batch, prepared::rows_per_load, sms);
-    if (p.transposed) {
-      const size_t edge = gk__transpose_tile;
-      const size_t tiles_x = gk_ceil_div(p.col_count, edge), tiles_y = gk_ceil_div(p.row_count, edge);
-      p.tiling.tiles_x = static_cast<unsigned>(tiles_x);
-      p.tiling.tiles_y = static_cast<unsigned>(tiles_y);
-      p.tiling.tile_count = static_cast<unsigned>(tiles_x * tiles_y * p.batch);
-    }
+  for (gk__raw_operand<Item> *p : {&a, &b}) {
+    const size_t edge = gk__transpose_tile, items = prepared::items;
+    p->tiling =
+        gk__plan_prepare_tiling(p->row_count, gk_ceil_div(p->col_count, items), p->batch, prepared::rows_per_load, sms);
+    if (!p->transposed) continue;
+    p->tiling.tiles_x = static_cast<unsigned>(gk_ceil_div(p->col_count, edge));
+    p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, edge));
+    p->tiling.tile_count = static_cast<unsigned>(p->tiling.tiles_x * p->tiling.tiles_y * p->batch);
   }
   const size_t max_blocks = static_cast<size_t>(sms) * 16, half_blocks = max_blocks / 2;
   const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
