@@ -6075,6 +6075,25 @@ struct gk__work_tile : gk__raster_tile {
   }
 };
 
+/* Loads the first stages of a ring, all but one, if there are so many. The copies of the last of them are committed by
+ * gk__end_of_step. Returns how many of `depth` k are then left to load. */
+template <class Config, class OperandA, class OperandB, class Item>
+GK__D int gk__fill_ring(OperandA &a, OperandB &b, size_t lda, size_t ldb, Item *ring, int stage_items, int depth) {
+  GK__UNROLL_BY(1)
+  for (int s = 0; s < Config::stages - 1; s++) {
+    Item *const stage = ring + s * stage_items;
+    if (depth > 0) {
+      a.fetch(stage, lda, depth);
+      b.fetch(stage + OperandA::items, ldb, depth);
+      a.store(stage, lda, depth);
+      b.store(stage + OperandA::items, ldb, depth);
+    }
+    if (s < Config::stages - 2) gk__copy_commit();
+    depth -= Config::bk;
+  }
+  return depth;
+}
+
 /* Accumulates a group's products over `depth` of k. `steps` is that of the block's deepest group: on a CPU the barrier
  * of a step is one of the whole block, so all groups must reach it as often. Config::stages stages of shared memory are
  * used as a ring; those of a group are stage_items elements apart. When a step begins, all but the last stages - 2
@@ -6088,19 +6107,7 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
   static_assert(k_steps % 2 == 0, "the two fragments alternate");
   const int b_step = k_steps > 4 ? 2 : k_steps / 4; /* a's copies are issued in step 0, and b's in this one */
   acc.begin(ring, ring + OperandA::items, a.k_major, b.k_major);
-  int k_to_load = depth;
-  GK__UNROLL_BY(1)
-  for (int s = 0; s < stages - 1; s++) {
-    Acc *const stage = ring + s * stage_items;
-    if (k_to_load > 0) {
-      a.fetch(stage, lda, k_to_load);
-      b.fetch(stage + OperandA::items, ldb, k_to_load);
-      a.store(stage, lda, k_to_load);
-      b.store(stage + OperandA::items, ldb, k_to_load);
-    }
-    if (s < stages - 2) gk__copy_commit();
-    k_to_load -= tile_depth;
-  }
+  int k_to_load = gk__fill_ring<Config>(a, b, lda, ldb, ring, stage_items, depth);
   gk__end_of_step<Config>();
   typename Sums::fragment fragment[2];
   acc.load(&fragment[0], 0, tile_depth);
@@ -6452,31 +6459,17 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
   typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
   typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
   Config::sums acc(t);
-  int k_to_load = depth;
-  GK__UNROLL
-  for (int s = 0; s < stages - 1; s++) {
-    Item *const stage = ring + s * stage_items;
-    if (k_to_load > 0) {
-      a.fetch(stage, p.lda, k_to_load);
-      b.fetch(stage + loaders::a::items, p.ldb, k_to_load);
-      a.store(stage, p.lda, k_to_load);
-      b.store(stage + loaders::a::items, p.ldb, k_to_load);
-    }
-    gk__copy_commit();
-    k_to_load -= tile_depth;
-  }
+  int k_to_load = gk__fill_ring<Config>(a, b, p.lda, p.ldb, ring, stage_items, depth);
   int read_offset = 0, write_offset = (stages - 1) * stage_items;
   GK__UNROLL_BY(1)
   for (int k_left = depth; k_left > 0; k_left -= tile_depth) {
-    gk__copy_wait<stages - 2>();
-    __syncthreads();
+    gk__end_of_step<Config>();
     Item *const stage = ring + write_offset;
     const Item *const a_tile = ring + read_offset, *const b_tile = a_tile + loaders::a::items;
     if (k_to_load > 0) {
       a.fetch(stage, p.lda, k_to_load);
       b.fetch(stage + loaders::a::items, p.ldb, k_to_load);
     }
-    gk__copy_commit();
     if (k_left >= tile_depth)
       acc.multiply_stage(a_tile, b_tile, tile_depth); /* a constant: no comparisons with k_left */
     else
