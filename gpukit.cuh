@@ -5667,7 +5667,7 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
   else
     gk__ptx_cp_async_ca<Bytes>(gk__shared_address(dest), source);
 #else
-  typedef gk__vector < unsigned, Bytes<4 ? 1 : Bytes / 4> vector; /* never below 4, as in gk__ptx_cp_async_ca */
+  typedef gk__vector<unsigned, (Bytes + 3) / 4> vector; /* Bytes is never below 4: see gk__ptx_cp_async_ca */
   vector x = {};
   if (valid == Bytes)
     x = *static_cast<const vector *>(source);
