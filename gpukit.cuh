@@ -6062,18 +6062,20 @@ struct gk__raster_tile {
   }
 };
 
-/* A work tile: one tile of C and one partition of k. Tiles come in raster order, then partitions, then the batch. */
-struct gk__work_tile : gk__raster_tile {
+/* A work tile: one tile of C and one partition of k. */
+struct gk__work_tile {
   unsigned batch, part;
-  template <class Config> GK__D size_t row0() const { return static_cast<size_t>(row_idx) * Config::bm; }
-  template <class Config> GK__D size_t col0() const { return static_cast<size_t>(col_idx) * Config::bn; }
-  GK__D gk__work_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions)
-      : gk__raster_tile(index % (tiles_m * tiles_n), tiles_m, tiles_n) {
-    const unsigned tiles = tiles_m * tiles_n;
-    part = index / tiles % partitions;
-    batch = index / tiles / partitions;
-  }
+  size_t row0, col0; /* its first row and column in C */
 };
+/* The work tiles of a kernel with tiles of Config come in raster order, then partitions, then the batch. */
+template <class Config, class Args>
+GK__D gk__work_tile gk__work_tile_of(const Args &p, unsigned index, unsigned partitions = 1) {
+  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm)),
+                 tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn)), tiles = tiles_m * tiles_n;
+  const gk__raster_tile tile(index % tiles, tiles_m, tiles_n);
+  return {index / tiles / partitions, index / tiles % partitions, static_cast<size_t>(tile.row_idx) * Config::bm,
+          static_cast<size_t>(tile.col_idx) * Config::bn};
+}
 
 /* Loads the first stages of a ring, all but one, if there are so many. The copies of the last of them are committed by
  * gk__end_of_step. Returns how many of `depth` k are then left to load. */
@@ -6157,15 +6159,15 @@ template <class Tile, class Values, class Out, class Acc, class Func, class... W
 GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Out, Acc, Func> &p,
                                const gk__work_tile &work, Where... where) {
   if (p.partials)
-    Tile::store(values, p.epilogue_of_partial(work.batch, work.part), where...);
+    Tile::store(values, p.epilogue_of_partial(work.batch, work.part), work.row0, work.col0, where...);
   else
-    Tile::store(values, p.epilogue_of_c(work.batch), where...);
+    Tile::store(values, p.epilogue_of_c(work.batch), work.row0, work.col0, where...);
 }
 template <class Tile, class Values, class Acc, class... Where>
 GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Acc, Acc, gk__identity> &p,
                                const gk__work_tile &work, Where... where) {
   Tile::store(values, p.partials ? p.epilogue_of_partial(work.batch, work.part) : p.epilogue_of_c(work.batch),
-              where...);
+              work.row0, work.col0, where...);
 }
 
 /* The first multiple of Alignment from an address in shared memory on. */
@@ -6338,12 +6340,12 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
  * shared memory that takes the place of the operands. */
 template <class Config, class Sums, class Acc, class Args>
 GK__D void gk__store_tile(std::false_type, Acc *, const Sums &acc, const Args &p, const gk__work_tile &work,
-                          size_t row0, size_t col0, int first_idx, int vector_count) {
-  gk__store_work_tile<gk__register_tile>(acc, p, work, row0, col0, first_idx, vector_count);
+                          int first_idx, int vector_count) {
+  gk__store_work_tile<gk__register_tile>(acc, p, work, first_idx, vector_count);
 }
 template <class Config, class Sums, class Args>
 GK__D void gk__store_tile(std::true_type, float *c_tile, const Sums &acc, const Args &p, const gk__work_tile &work,
-                          size_t row0, size_t col0, int first_idx, int vector_count) {
+                          int first_idx, int vector_count) {
   typedef gk__shared_tile<Config::bm, Config::bn, Sums::thread_count> shared_tile;
   typedef gk__vector<float, Sums::run> vector;
   static_assert(shared_tile::bytes <= gk__operand_loaders<Config, typename Args::item_type, float>::items *
@@ -6357,7 +6359,7 @@ GK__D void gk__store_tile(std::true_type, float *c_tile, const Sums &acc, const 
     if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
   }
   __syncthreads();
-  if (threadIdx.x < Sums::thread_count) gk__store_work_tile<shared_tile>(c_tile, p, work, row0, col0);
+  if (threadIdx.x < Sums::thread_count) gk__store_work_tile<shared_tile>(c_tile, p, work);
 }
 
 /* The kernel: multiplies one work tile. If the groups of a block have the partitions of a tile, it reduces them. */
@@ -6373,30 +6375,27 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   GK_DYNAMIC_SHARED(Acc, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
-  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
   /* Either the groups of a block have all partitions of a tile, or each block has one. */
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
   {
-    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+    const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
     /* The first group has the longest partition. A group may begin behind the end of k. */
     const gk__partition_range longest(p, work.part), range(p, work.part + static_cast<unsigned>(group));
-    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Config>(), p.m, range.begin, t);
-    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Config>(), p.n, range.begin, t);
+    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, t);
+    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, t);
     gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items,
                                    range.begin < p.k ? range.depth : 0, (longest.depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
-  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
+  const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
   int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
     __syncthreads();
     gk__reduce_groups(acc, ring, group, groups, static_cast<int>(p.partitions), t, &first_idx, &vector_count);
   }
-  gk__store_tile<Config>(typename Config::by_rows(), ring, acc, p, work, row0, col0, first_idx, vector_count);
+  gk__store_tile<Config>(typename Config::by_rows(), ring, acc, p, work, first_idx, vector_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
@@ -6452,12 +6451,9 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
-  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
-  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
-  const gk__work_tile work(blockIdx.x, tiles_m, tiles_n, 1);
-  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
-  typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
-  typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
+  const gk__work_tile work = gk__work_tile_of<Config>(p, blockIdx.x);
+  typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, work.row0, p.m, 0, t);
+  typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, work.col0, p.n, 0, t);
   Config::sums acc(t);
   int k_to_load = gk__fill_ring<Config>(a, b, p.lda, p.ldb, ring, stage_items, depth);
   int read_offset = 0, write_offset = (stages - 1) * stage_items;
@@ -6482,7 +6478,7 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
     read_offset = read_offset + stage_items == stages * stage_items ? 0 : read_offset + stage_items;
     write_offset = write_offset + stage_items == stages * stage_items ? 0 : write_offset + stage_items;
   }
-  gk__register_tile::store(acc, p.epilogue_of_c(work.batch), row0, col0);
+  gk__register_tile::store(acc, p.epilogue_of_c(work.batch), work.row0, work.col0);
 }
 
 /* --- Many small products ------------------------------------------------------------------------------------------
@@ -6556,7 +6552,7 @@ struct gk__warp_fragment {
 
 /* work_count: the tiles of C, of the whole batch. stride: of one warp, from a work tile to its next one. */
 struct gk__warp_schedule {
-  unsigned work_count, tiles_m, tiles_n, stride;
+  unsigned work_count, stride;
 };
 
 /* Issues the copies of a warp, stage after stage, from one work tile to the next. */
@@ -6576,9 +6572,9 @@ struct gk__warp_loader {
   template <class Args> GK__D void begin_tile(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
     k_left = 0;
     if (work_idx >= schedule.work_count) return;
-    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
-    const size_t row_idx = work.row0<shape>() + static_cast<size_t>(lane_id / 4);
-    const size_t col_idx = work.col0<shape>() + static_cast<size_t>(lane_id % 16 * 4);
+    const gk__work_tile work = gk__work_tile_of<shape>(p, work_idx);
+    const size_t row_idx = work.row0 + static_cast<size_t>(lane_id / 4);
+    const size_t col_idx = work.col0 + static_cast<size_t>(lane_id % 16 * 4);
     a = p.a + work.batch * p.stride_a + row_idx * p.lda + static_cast<size_t>(lane_id % 4 * 4);
     b = p.b + work.batch * p.stride_b + static_cast<size_t>(lane_id / 16) * p.ldb + col_idx;
     k_left = static_cast<int>(p.k);
@@ -6642,7 +6638,6 @@ GK__D void gk__stagger_warps(unsigned warp_id) {
 #endif
 }
 
-/* work_count: the tiles of C, of the whole batch. */
 template <class Args>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(Args p, unsigned work_count) {
   typedef gk__warp_tile shape;
@@ -6651,8 +6646,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   if (!p.condition.holds()) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
-  const gk__warp_schedule schedule = {work_count, static_cast<unsigned>(gk__tile_count(p.m, shape::bm)),
-                                      static_cast<unsigned>(gk__tile_count(p.n, shape::bn)), gridDim.x * shape::warps};
+  const gk__warp_schedule schedule = {work_count, gridDim.x * shape::warps};
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
   gk__stagger_warps(warp_id);
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
@@ -6672,8 +6666,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   fragment[0].load(a_tile, b_tile);
   gk__warp_accumulators acc(lane_id);
   for (; work_idx < work_count; work_idx += schedule.stride) {
-    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
-    const size_t row0 = work.row0<shape>(), col0 = work.col0<shape>();
+    const gk__work_tile work = gk__work_tile_of<shape>(p, work_idx);
     gk__clear(acc.value);
     GK__UNROLL_BY(1)
     for (int k_left = static_cast<int>(p.k); k_left > 0; k_left -= shape::bk) {
@@ -6701,7 +6694,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
         }
       }
     }
-    acc.store(p.epilogue_of_c(work.batch), row0, col0);
+    acc.store(p.epilogue_of_c(work.batch), work.row0, work.col0);
   }
 }
 
@@ -6941,18 +6934,16 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
   if (t == 0) pipe.init_barriers(Shape::producers, Shape::consumers);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Shape::bm));
-  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Shape::bn));
   if (t >= Shape::consumers) {
 #ifdef GK__WGMMA_CODE
     gk__ptx_setmaxnreg_dec<Shape::producer_registers>();
 #endif
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
-      const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+      const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.partials ? p.partitions : 1);
       const gk__partition_range range(p, work.part);
-      typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0<Shape>(), p.m,
-                                  range.begin, t - Shape::consumers);
-      typename Shape::operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0<Shape>(), p.n, range.begin,
+      typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin,
+                                  t - Shape::consumers);
+      typename Shape::operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin,
                                   t - Shape::consumers);
       GK__UNROLL_BY(1)
       for (int left = range.depth; left > 0; left -= Shape::bk) {
@@ -6972,7 +6963,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
     typename Shape::sums sums(t);
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       gk__clear(sums.value);
-      const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+      const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.partials ? p.partitions : 1);
       const int k = gk__partition_range(p, work.part).depth;
       if (!p.trans_a && !p.trans_b)
         gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
@@ -6982,7 +6973,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
         gk__f64_consume(gk__f64_stage<Shape, false, false>(sums, pipe.data), &sums, &pipe, k);
       else
         gk__f64_consume(gk__f64_stage<Shape, false, true>(sums, pipe.data), &sums, &pipe, k);
-      gk__store_work_tile<gk__register_tile>(sums, p, work, work.row0<Shape>(), work.col0<Shape>());
+      gk__store_work_tile<gk__register_tile>(sums, p, work);
     }
   }
 #else
@@ -7950,7 +7941,6 @@ struct gk__mma_config {
 
 /* The arguments of one launch of gk__mma_kernel. */
 template <class Element, class Out, class Func> struct gk__mma_args : gk__tensor_args<Element, Out, Func> {
-  unsigned tiles_m = 0, tiles_n = 0;
   unsigned first_tile = 0;     /* of this launch; tiles are numbered through the batch */
   size_t partition_stages = 0; /* of k in a partition; the last partition may have fewer */
   explicit gk__mma_args(const gk__tensor_args<Element, Out, Func> &p) : gk__tensor_args<Element, Out, Func>(p) {}
@@ -8250,9 +8240,8 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
   const unsigned partition = blockIdx.y;
-  gk__work_tile work(p.first_tile + blockIdx.x, p.tiles_m, p.tiles_n, 1);
+  gk__work_tile work = gk__work_tile_of<Config>(p, p.first_tile + blockIdx.x);
   work.part = partition;
-  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
   const unsigned warp_id = threadIdx.x / 32;
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
@@ -8261,9 +8250,9 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
     gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, loop::parts, Config::order_a> a(
-        p.a, work.batch, row0, p.m, k_begin, k_end);
+        p.a, work.batch, work.row0, p.m, k_begin, k_end);
     gk__mma_loader<Element, Config::bn, Config::bytes, Config::thread_count, loop::parts, Config::order_b> b(
-        p.b, work.batch, col0, p.n, k_begin, k_end);
+        p.b, work.batch, work.col0, p.n, k_begin, k_end);
     const gk__mma_fragment_reader<Element, Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(
         row_idx, p.a.k_major);
     const gk__mma_fragment_reader<Element, Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(
@@ -8275,7 +8264,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   __syncthreads();
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
-  gk__store_work_tile<shared_tile>(c_tile, p, work, row0, col0);
+  gk__store_work_tile<shared_tile>(c_tile, p, work);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
@@ -8306,8 +8295,6 @@ cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_
   p.partitions = static_cast<unsigned>(plan.partitions);
   const auto launch = [=](const args &part, size_t blocks) -> cudaError_t {
     gk__mma_args<Element, Out, Func> q(part);
-    q.tiles_m = static_cast<unsigned>(tiles_m);
-    q.tiles_n = static_cast<unsigned>(tiles_n);
     q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
     const size_t all_tiles = blocks / plan.partitions;
     const size_t launch_tiles = gk__tiles_per_launch(all_tiles, part.max_blocks, plan.partitions, 0);
@@ -9618,9 +9605,10 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
 template <class Config, bool KMajorA, bool KMajorB, class Args>
 GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work,
                            gk__pipeline_state<Config::stages, Config::stage_bytes> pipe, gk__partition_range range) {
-  const size_t row0 = work.row0<Config>(), col0 = work.col0<Config>();
-  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, row0, p.m, range.begin);
-  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, col0, p.n, range.begin);
+  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, work.row0, p.m,
+                                                        range.begin);
+  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, work.col0, p.n,
+                                                        range.begin);
   for (;;) {
     if (range.depth < Config::depth) {
       a.shift(range.depth);
@@ -9696,10 +9684,8 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
       gk__ptx_mbarrier_init(pipe.barriers + i * 8, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm));
-  const unsigned tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn));
   unsigned work_idx = blockIdx.x;
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+  const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
   const gk__partition_range range(p, work.part);
   if (is_producer) {
     gk__ptx_setmaxnreg_dec<Config::producer_registers>();
@@ -9717,11 +9703,11 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   sums_of sums(static_cast<int>(threadIdx.x), p.trans_a, !p.trans_b);
   gk__f32_consume<Config>(sums, pipe, range.depth);
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
+  const gk__work_tile done = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
   gk__ptx_bar_sync<sums_of::thread_count>(1); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<sums_of::thread_count>(1);
-  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, done.row0<Config>(), done.col0<Config>());
+  gk__store_work_tile<typename Config::shared_tile>(shared, p, done);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
