@@ -5657,7 +5657,7 @@ __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
 /* Copies from global to shared memory by cp.async use no registers. Without it (before sm_80, and on a CPU) a copy is
  * complete when the call returns.
  *
- * Copies the first `valid` of Bytes bytes, 4, 8 or 16, and sets the others to 0. Fewer than all are for 16 only.
+ * Copies the first `valid` of Bytes bytes (4, 8 or 16), and sets the others to 0. Only of 16 bytes may some be invalid.
  * (compute-sanitizer memcheck takes the asynchronous form for a read of all 16 bytes, so it reports an array that ends
  * within them.) */
 template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid = Bytes) {
@@ -6550,12 +6550,8 @@ struct gk__warp_fragment {
   }
 };
 
-/* work_count: the tiles of C, of the whole batch. stride: of one warp, from a work tile to its next one. */
-struct gk__warp_schedule {
-  unsigned work_count, stride;
-};
-
-/* Issues the copies of a warp, stage after stage, from one work tile to the next. */
+/* Issues the copies of a warp, stage after stage, from one work tile to the next. work_count: the tiles of C, of the
+ * whole batch. */
 struct gk__warp_loader {
   typedef gk__warp_tile shape;
   const float *a, *b;    /* this lane's first vectors of the next stage */
@@ -6569,9 +6565,9 @@ struct gk__warp_loader {
     a_dest = ring + lane_id / 4 * (shape::bk * 4) + (lane_id % 4 ^ lane_id / 8 % 4) * 16;
     b_dest = ring + shape::b + lane_id / 16 * (shape::bn * 4) + lane_id % 16 * 16;
   }
-  template <class Args> GK__D void begin_tile(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
+  template <class Args> GK__D void begin_tile(const Args &p, unsigned work_count, int lane_id) {
     k_left = 0;
-    if (work_idx >= schedule.work_count) return;
+    if (work_idx >= work_count) return;
     const gk__work_tile work = gk__work_tile_of<shape>(p, work_idx);
     const size_t row_idx = work.row0 + static_cast<size_t>(lane_id / 4);
     const size_t col_idx = work.col0 + static_cast<size_t>(lane_id % 16 * 4);
@@ -6583,7 +6579,7 @@ struct gk__warp_loader {
   }
   /* Issues one stage and commits it, if empty, too. Elements outside of the matrices are neither read nor written: they
    * only affect accumulators that are not stored, or are not multiplied. */
-  template <class Args> GK__D void fetch(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
+  template <class Args> GK__D void fetch(const Args &p, unsigned work_count, int lane_id) {
     if (k_left > 0) {
       GK__UNROLL
       for (int v = 0; v < 8; v++)
@@ -6597,8 +6593,8 @@ struct gk__warp_loader {
       b += shape::bk * p.ldb;
       k_left -= shape::bk;
       if (k_left <= 0) {
-        work_idx += schedule.stride;
-        begin_tile(p, schedule, lane_id);
+        work_idx += gridDim.x * shape::warps;
+        begin_tile(p, work_count, lane_id);
       }
     }
     gk__copy_commit();
@@ -6646,14 +6642,13 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   if (!p.condition.holds()) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
-  const gk__warp_schedule schedule = {work_count, gridDim.x * shape::warps};
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
   gk__stagger_warps(warp_id);
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
   gk__warp_loader loader(ring, work_idx, lane_id);
-  loader.begin_tile(p, schedule, lane_id);
+  loader.begin_tile(p, work_count, lane_id);
   GK__UNROLL_BY(1)
-  for (int s = 0; s < 2; s++) loader.fetch(p, schedule, lane_id);
+  for (int s = 0; s < 2; s++) loader.fetch(p, work_count, lane_id);
   gk__copy_wait<1>();
   __syncwarp();
   gk__transpose_a_stage(ring, 0, lane_id);
@@ -6665,12 +6660,12 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   gk__warp_fragment fragment[2];
   fragment[0].load(a_tile, b_tile);
   gk__warp_accumulators acc(lane_id);
-  for (; work_idx < work_count; work_idx += schedule.stride) {
+  for (; work_idx < work_count; work_idx += gridDim.x * shape::warps) {
     const gk__work_tile work = gk__work_tile_of<shape>(p, work_idx);
     gk__clear(acc.value);
     GK__UNROLL_BY(1)
     for (int k_left = static_cast<int>(p.k); k_left > 0; k_left -= shape::bk) {
-      loader.fetch(p, schedule, lane_id);
+      loader.fetch(p, work_count, lane_id);
       GK__UNROLL_BY(1)
       for (int halves_left = k_left < shape::bk ? 1 : 2; halves_left > 0; halves_left--) {
         if (halves_left == 1) { /* the next stage arrives half a stage before it is multiplied, to be transposed */
