@@ -4139,20 +4139,19 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
 
 /* A number of elements or rows as an int. The callers do not distinguish larger ones. */
 GK__D int gk__clamped(size_t n) { return n < 0x40000000 ? static_cast<int>(n) : 0x40000000; }
-/* Loads a vector of a row, or its first valid_items elements if it has more: as a word, or (the first function, which
- * is also for computed inputs) one by one. */
+/* Loads a vector, or its first valid_items elements if it has more: as a word, or (the first function, which is also
+ * for computed inputs) one by one. */
 template <unsigned Width, class Input, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, int valid_items, bool = false) {
+GK__D void gk__load_items(Item (&item)[Width], const Input &from, int valid_items, bool = false) {
   GK__UNROLL
   for (unsigned j = 0; j < Width; j++)
-    if (static_cast<int>(j) < valid_items) item[j] = row_items[j];
+    if (static_cast<int>(j) < valid_items) item[j] = from[j];
 }
 template <unsigned Width, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, int valid_items, bool aligned) {
-  const bool is_word = Width > 1 && Width * sizeof(Item) == 16;
-  if (!is_word || !aligned || valid_items < static_cast<int>(Width))
-    return gk__load_row_items(item, row_items, valid_items);
-  const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items); /* by one load */
+GK__D void gk__load_items(Item (&item)[Width], const Item *const &from, int valid_items, bool aligned) {
+  if (Width * sizeof(Item) != 16 || !aligned || valid_items < static_cast<int>(Width))
+    return gk__load_items(item, from, valid_items);
+  const gk__word16 word = *reinterpret_cast<const gk__word16 *>(from); /* by one load */
   gk__unpack_vector(item, word);
 }
 /* Called by one thread: folds its vectors of a row, of which the first one begins at first_col; of short rows one
@@ -4173,8 +4172,7 @@ GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_LOADS][1], const Input &i
     for (unsigned k = 0; k < loads; k++) {
       const bool has_row = static_cast<int>(k * plan.load_rows) < rows_left;
       valid_items[k] = has_row ? cols_left - static_cast<int>(k * plan.load_cols) : 0;
-      if (valid_items[k] > 0)
-        gk__load_row_items(item[k], row_items + (i + k * load_step), valid_items[k], plan.aligned);
+      if (valid_items[k] > 0) gk__load_items(item[k], row_items + (i + k * load_step), valid_items[k], plan.aligned);
     }
     GK__UNROLL
     for (unsigned k = 0; k < loads; k++)
@@ -4282,7 +4280,7 @@ GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const
       const int missing_rows = folds - rows_left + static_cast<int>(k * row_step);
       valid_items[k] = missing_rows >= folds ? 0 : cols_left - (missing_rows > 0 ? missing_rows * col_count : 0);
       if (has_vectors) {
-        if (valid_items[k] > 0) gk__load_row_items(item[k], row_items + k * load_step, valid_items[k], plan.aligned);
+        if (valid_items[k] > 0) gk__load_items(item[k], row_items + k * load_step, valid_items[k], plan.aligned);
         continue;
       }
       unsigned factor = plan.fold_factor;
@@ -4810,15 +4808,7 @@ template <class Init, unsigned Items>
 struct gk__scan_vector<gk__scan_config<const signed char *, signed char, gk_sum<signed char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<signed char> {};
 
-/* A vector in shared memory: a 16-byte word, or one element. */
-template <unsigned Width, class Item> GK__D void gk__load_vector(Item *item, const Item *from) {
-  if (Width * sizeof(Item) == 16) {
-    const gk__word16 word = *reinterpret_cast<const gk__word16 *>(from);
-    memcpy(static_cast<void *>(item), &word, Width * sizeof(Item));
-  } else {
-    item[0] = from[0];
-  }
-}
+/* Stores a vector to shared memory: a 16-byte word, or one element. */
 template <unsigned Width, class Item> GK__D void gk__store_vector(Item *dest, const Item *item) {
   if (Width * sizeof(Item) == 16) {
     gk__word16 word;
@@ -4841,7 +4831,7 @@ GK__D Acc gk__scan_fold_unrolled(Acc running, Out *output, const Item *input, un
     if (Store) gk__forget(&inclusive);
     Item x[vector_width];
     Out result[vector_width];
-    gk__load_vector<vector_width>(x, input + threadIdx.x * Config::items_per_thread + k);
+    gk__load_items(x, input + threadIdx.x * Config::items_per_thread + k, static_cast<int>(vector_width), true);
     running = gk__scan_vector<Config>::template fold<Store>(running, result, x, valid_items > k ? valid_items - k : 0,
                                                             i + k, inclusive, operation);
     if (Store) gk__store_vector<vector_width>(output + threadIdx.x * Config::items_per_thread + k, result);
@@ -5146,8 +5136,8 @@ GK__D unsigned long long gk__select_load(Item (&item)[Tile::steps][Tile::vector_
   if (is_full) {
     GK__UNROLL
     for (unsigned v = 0; v < Tile::steps; v++)
-      gk__load_row_items(item[v], input + (first_idx + 32 * vector_width * v), static_cast<int>(vector_width),
-                         Tile::has_vectors);
+      gk__load_items(item[v], input + (first_idx + 32 * vector_width * v), static_cast<int>(vector_width),
+                     Tile::has_vectors);
   }
   GK__UNROLL
   for (unsigned j = 0; j < Tile::items_per_thread; j++) {
