@@ -3004,61 +3004,51 @@ GK__D Acc gk__first_warp_reduce(Acc value, Operator operation, Acc *warp_value) 
 }
 /* The next call may follow without a barrier: it writes warp_value after every thread of the first warp has read that
  * here and reached the second barrier, and total_value after a barrier of its own. */
-template <unsigned Threads, class Acc, class Operator>
-GK__D Acc gk__block_reduce(Acc value, const Operator &operation) {
-  GK__SHARED(Acc, warp_value, 32);
-  GK__SHARED(Acc, total_value, 1);
-  value = gk__first_warp_reduce<Threads>(value, operation, warp_value);
-  if (gk__block_size<Threads>() <= 32) return value;
-  if (gk_thread_rank() == 0) *total_value = value;
+template <unsigned Threads, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation) {
+  typedef gk__combination<Operator, Acc> combination;
+  typedef typename combination::working Working;
+  GK__SHARED(Working, warp_value, 32);
+  GK__SHARED(Working, total_value, 1);
+  const typename combination::functor functor(operation);
+  const Working total = gk__first_warp_reduce<Threads, Working>(combination::widen(value), functor, warp_value);
+  if (gk__block_size<Threads>() <= 32) return combination::narrow(total);
+  if (gk_thread_rank() == 0) *total_value = total;
   __syncthreads();
-  return *total_value;
+  return combination::narrow(*total_value);
 }
 
 /* Each warp scans its values and stores its total in warp_prefix[warp + 1]. The first warp scans these totals, so that
  * warp_prefix[warp] becomes the combination of all warps before. */
 template <unsigned Threads, class Acc, class Operator>
-GK__D Acc gk__block_scan_exclusive(const Acc &value, const Operator &operation, Acc *total) {
-  GK__SHARED(Acc, warp_prefix, 33);
+GK__D Acc gk__block_scan(const Acc &value, const Operator &operation, Acc *total, bool inclusive) {
+  typedef gk__combination<Operator, Acc> combination;
+  typedef typename combination::working Working;
+  GK__SHARED(Working, warp_prefix, 33);
+  const typename combination::functor functor(operation);
   const unsigned warp_count = gk_ceil_div(gk__block_size<Threads>(), 32u), lane_count = gk__warp_size<Threads>();
-  const Acc inclusive = gk_warp_scan_inclusive(value, operation, lane_count);
-  if (gk_lane() == lane_count - 1) warp_prefix[gk_warp() + 1] = inclusive;
-  const Acc before = gk__previous_lane(inclusive, lane_count);
+  const Working own = combination::widen(value), with_own = gk_warp_scan_inclusive(own, functor, lane_count);
+  if (gk_lane() == lane_count - 1) warp_prefix[gk_warp() + 1] = with_own;
+  const Working before_in_warp = gk__previous_lane(with_own, lane_count);
   __syncthreads();
   if (gk_thread_rank() < warp_count) {
-    const Acc next_prefix = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], operation, warp_count);
+    const Working next_prefix = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], functor, warp_count);
     warp_prefix[gk_lane() + 1] = next_prefix;
-    if (gk_lane() == 0) warp_prefix[0] = operation.identity();
+    if (gk_lane() == 0) warp_prefix[0] = functor.identity();
   }
   __syncthreads();
-  const Acc prefix = warp_prefix[gk_warp()];
-  if (total) *total = warp_prefix[warp_count];
+  const Working prefix = warp_prefix[gk_warp()];
+  if (total) *total = combination::narrow(warp_prefix[warp_count]);
   __syncthreads();
-  return gk_lane() ? operation(prefix, before) : prefix;
-}
-
-template <unsigned Threads, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation) {
-  typedef gk__combination<Operator, Acc> combination;
-  return combination::narrow(
-      gk__block_reduce<Threads>(combination::widen(value), typename combination::functor(operation)));
-}
-template <unsigned Threads, bool Inclusive, class Acc, class Operator>
-GK__D Acc gk__block_scan(const Acc &value, const Operator &operation, Acc *total) {
-  typedef gk__combination<Operator, Acc> combination;
-  const typename combination::functor functor(operation);
-  typename combination::working block_total = combination::widen(value);
-  const typename combination::working before =
-      gk__block_scan_exclusive<Threads>(combination::widen(value), functor, &block_total);
-  if (total) *total = combination::narrow(block_total);
-  return combination::narrow(Inclusive ? functor(before, combination::widen(value)) : before);
+  const Working before = gk_lane() ? functor(prefix, before_in_warp) : prefix;
+  return combination::narrow(inclusive ? functor(before, own) : before);
 }
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
-  return gk__block_scan<Threads, true>(value, operation, total);
+  return gk__block_scan<Threads>(value, operation, total, true);
 }
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total) {
-  return gk__block_scan<Threads, false>(value, operation, total);
+  return gk__block_scan<Threads>(value, operation, total, false);
 }
 
 /* The smallest power of two that is at least n: all bits below the highest one of n - 1 are set, then 1 is added. This
