@@ -2627,18 +2627,18 @@ template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<Fr
   }
 };
 
-/* Element i of an array as a working value. For argmin and argmax the value has an index: i, or the element's own. */
-template <class Acc, class Item> struct gk__lift {
+/* Element i of an array as a working value. For argmin and argmax the value has an index: i, unless the element is a
+ * gk_arg, which has its own. */
+template <class Acc> struct gk__is_arg : std::false_type {};
+template <class Value> struct gk__is_arg<gk_arg<Value>> : std::true_type {};
+template <class Acc, class Item>
+struct gk__adds_index : std::integral_constant<bool, gk__is_arg<Acc>::value && !gk__is_arg<Item>::value> {};
+template <class Acc, class Item, bool AddsIndex = gk__adds_index<Acc, Item>::value> struct gk__lift {
   static GK__HD Acc from(const Item &x, size_t) { return gk__convert<Acc, Item>::from(x); }
 };
-template <class Value, class Item> struct gk__lift<gk_arg<Value>, Item> {
+template <class Value, class Item> struct gk__lift<gk_arg<Value>, Item, true> {
   static GK__HD gk_arg<Value> from(const Item &x, size_t i) {
     return gk_arg<Value>{gk__convert<Value, Item>::from(x), i};
-  }
-};
-template <class Value, class Item> struct gk__lift<gk_arg<Value>, gk_arg<Item>> {
-  static GK__HD gk_arg<Value> from(const gk_arg<Item> &x, size_t) {
-    return gk__convert<gk_arg<Value>, gk_arg<Item>>::from(x);
   }
 };
 
@@ -2833,8 +2833,6 @@ template <class Operator, class Acc, bool Tag = gk__tag<Operator>::is_tag> struc
   static GK__D const Acc &widen(const Acc &value) { return value; }
   static GK__D const Acc &narrow(const Acc &value) { return value; }
 };
-template <class Acc> struct gk__is_arg : std::false_type {};
-template <class Value> struct gk__is_arg<gk_arg<Value>> : std::true_type {};
 /* A tag stands for the functor for Acc, which for half types works in float. */
 template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   static const bool suits = gk__is_arg<Acc>::value || !gk__tag<Tag>::is_indexed;
@@ -3576,18 +3574,16 @@ template <class Acc, class Word> struct gk__accumulate_bytes {
     accumulator[0] = operation(accumulator[0], static_cast<Acc>(vector_sum));
   }
 };
-template <class Operator, class Item> struct gk__accumulation : gk__accumulate_by_items<Operator, Item> {};
+template <class Operator, class Item,
+          bool AddsIndex = gk__adds_index<typename gk__working<Operator>::type, Item>::value>
+struct gk__accumulation : gk__accumulate_by_items<Operator, Item> {};
 template <class Value, class Item>
-struct gk__accumulation<gk_argmin<Value>, Item> : gk__accumulate_best<Value, false, Item> {};
+struct gk__accumulation<gk_argmin<Value>, Item, true> : gk__accumulate_best<Value, false, Item> {};
 template <class Value, class Item>
-struct gk__accumulation<gk_argmax<Value>, Item> : gk__accumulate_best<Value, true, Item> {};
-/* Elements that have their own indices, in any order. */
-template <class Value, class Other>
-struct gk__accumulation<gk_argmin<Value>, gk_arg<Other>> : gk__accumulate_by_items<gk_argmin<Value>, gk_arg<Other>> {};
-template <class Value, class Other>
-struct gk__accumulation<gk_argmax<Value>, gk_arg<Other>> : gk__accumulate_by_items<gk_argmax<Value>, gk_arg<Other>> {};
-template <class Acc> struct gk__accumulation<gk_sum<Acc>, signed char> : gk__accumulate_bytes<Acc, int> {};
-template <class Acc> struct gk__accumulation<gk_sum<Acc>, unsigned char> : gk__accumulate_bytes<Acc, unsigned> {};
+struct gk__accumulation<gk_argmax<Value>, Item, true> : gk__accumulate_best<Value, true, Item> {};
+template <class Acc> struct gk__accumulation<gk_sum<Acc>, signed char, false> : gk__accumulate_bytes<Acc, int> {};
+template <class Acc>
+struct gk__accumulation<gk_sum<Acc>, unsigned char, false> : gk__accumulate_bytes<Acc, unsigned> {};
 
 /* --- Tiles -------------------------------------------------------------------------------------------------------*/
 
@@ -11284,10 +11280,6 @@ template <class Acc> GK__HD Acc gk__with_offset(const Acc &x, size_t) { return x
 template <class Value> GK__HD gk_arg<Value> gk__with_offset(const gk_arg<Value> &x, size_t offset) {
   return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + offset};
 }
-/* Whether an element of type Item gets its index when it is converted to Acc. An element that is a gk_arg already has
- * one, which stays as it is. */
-template <class Acc, class Item>
-struct gk__adds_index : std::integral_constant<bool, gk__is_arg<Acc>::value && !gk__is_arg<Item>::value> {};
 
 /* What the fold of records is stored as: a result, or a record with the number of their elements. */
 template <class Out, class Acc> struct gk__fold_output {
