@@ -2579,14 +2579,8 @@ const gk__computed<Item, Func> &gk__known_array(const gk__computed<Item, Func> &
 }
 /* The type of an input's elements. */
 template <class Input> struct gk__source;
-template <class Item> struct gk__source<Item *> {
-  typedef typename gk__known<Item>::type item_type;
-  static const bool is_array = true;
-};
-template <class Item, class Func> struct gk__source<gk__computed<Item, Func>> {
-  typedef Item item_type;
-  static const bool is_array = false;
-};
+template <class Item> struct gk__source<Item *> { typedef typename gk__known<Item>::type item_type; };
+template <class Item, class Func> struct gk__source<gk__computed<Item, Func>> { typedef Item item_type; };
 /* The address of an input, to test its alignment. A computed input has none, and counts as unaligned. */
 template <class Item> GK__HD const Item *gk__memory_of(const Item *input) { return input; }
 template <class Item, class Func> GK__HD const Item *gk__memory_of(const gk__computed<Item, Func> &) {
@@ -3943,7 +3937,7 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
   typedef typename gk__source<Input>::item_type Item;
   /* Where an array cannot be unaligned, or is not loaded as words, both are the aligned kernel. */
   const bool may_be_unaligned =
-      gk__source<Input>::is_array && 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
+      std::is_pointer<Input>::value && 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
   const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
@@ -5091,7 +5085,7 @@ template <class Input, bool SmallN> struct gk__select_tile {
   typedef typename gk__source<Input>::item_type Item;
   static const unsigned item_bytes = sizeof(Item);
   static const bool has_vectors =
-      gk__source<Input>::is_array && 16 % item_bytes == 0 && std::alignment_of<Item>::value == item_bytes;
+      std::is_pointer<Input>::value && 16 % item_bytes == 0 && std::alignment_of<Item>::value == item_bytes;
   static const unsigned vector_width = has_vectors ? 16 / item_bytes : 1;
   static const unsigned register_bytes = has_vectors || item_bytes > 4 ? item_bytes : 4; /* for an element */
   static const unsigned items_per_thread = gk__select_items(register_bytes, SmallN);
