@@ -3417,7 +3417,7 @@ struct gk__reduce_plan {
   size_t tiles; /* the last may be partial */
   unsigned partitions;
   unsigned blocks; /* one for each partition; if a test sets fewer, block b reduces the partitions b, b + blocks ... */
-  int needs_scratch; /* more than one partition */
+  size_t capacity; /* 16-byte words that the scratch has for slots */
 };
 template <class Item> struct gk__reduce_tile {
   static const unsigned vector_width = 16 % sizeof(Item) ? 1 : 16 / sizeof(Item); /* elements of a vector */
@@ -3435,7 +3435,7 @@ inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_
   plan.partitions = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
   if (plan.partitions == 0) plan.partitions = 1; /* of no tiles: its partial is the identity */
   plan.blocks = plan.partitions;
-  plan.needs_scratch = plan.partitions > 1;
+  plan.capacity = 0;
   return plan;
 }
 
@@ -3803,7 +3803,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
   if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 stores over the slots */
-    gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__word16), GK__REDUCE_THREADS);
+    gk__clear_slots(slots, plan.capacity, GK__REDUCE_THREADS);
     __syncthreads();
   }
   if (threadIdx.x == 0) {
@@ -3915,18 +3915,21 @@ inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const ch
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 
-/* Launches a kernel whose blocks take the tickets of scans, and use the slots from offset GK__SCAN_OFFSET on. Its last
- * parameters are the plan, the state and the slots. bytes: of the scratch, or 0 if the kernel needs none. */
+/* Launches a kernel whose blocks take tickets and use slots. Its last parameters are the plan, the state and the slots.
+ * slot_offset: of the slots in the scratch, GK__STATE_BYTES in gk_reduce, else GK__SCAN_OFFSET. bytes: of the scratch,
+ * or 0 if the kernel needs none. */
 template <class Acc, class Kernel, class Plan, class... Args>
 cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, unsigned block_threads,
-                                  size_t bytes, cudaStream_t stream, const gk_scratch *scratch, const Args &...args) {
+                                  size_t slot_offset, size_t bytes, cudaStream_t stream, const gk_scratch *scratch,
+                                  const Args &...args) {
   gk_scratch chosen;
   GK_TRY(gk__choose_scratch(call, bytes, scratch, &chosen, stream));
   unsigned char *const memory = static_cast<unsigned char *>(chosen.ptr);
-  if (memory) plan.capacity = (chosen.bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
-  const cudaError_t status = gk__launch_kernel(
-      call, kernel, plan.blocks, block_threads, 0, stream, args..., plan, reinterpret_cast<gk__state *>(memory),
-      reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
+  const size_t slot_end = slot_offset < GK__SCAN_OFFSET ? GK__SCAN_OFFSET : chosen.bytes;
+  if (memory) plan.capacity = (slot_end - slot_offset) / sizeof(gk__word16);
+  const cudaError_t status = gk__launch_kernel(call, kernel, plan.blocks, block_threads, 0, stream, args..., plan,
+                                               reinterpret_cast<gk__state *>(memory),
+                                               reinterpret_cast<gk__slot<Acc> *>(memory ? memory + slot_offset : NULL));
   return gk__free_temporary(status, scratch ? NULL : memory, call, stream);
 }
 
@@ -3941,15 +3944,9 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
   const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
-  gk_scratch chosen;
-  GK_TRY(gk__choose_scratch(call, plan.needs_scratch ? gk_reduce_scratch_bytes() : 0, scratch, &chosen, stream));
-  unsigned char *const memory = static_cast<unsigned char *>(chosen.ptr);
-  const cudaError_t status =
-      gk__launch_kernel(call, kernel, plan.blocks < plan.partitions ? plan.blocks : plan.partitions,
-                        static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
-                        reinterpret_cast<gk__state *>(memory),
-                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
-  return gk__free_temporary(status, scratch ? NULL : memory, call, stream);
+  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__REDUCE_THREADS, GK__STATE_BYTES,
+                                    plan.partitions > 1 ? gk_reduce_scratch_bytes() : 0, stream, scratch, input, output,
+                                    n, operation);
 }
 
 template <class Input, class Output, class Operator>
@@ -4368,8 +4365,8 @@ cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Inpu
   const size_t bytes =
       plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
   plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input))) | row_bytes) % 16 == 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, bytes, stream, scratch, gk__input_of(input),
-                                    gk__output_of(output), operation);
+  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, GK__SCAN_OFFSET, bytes, stream, scratch,
+                                    gk__input_of(input), gk__output_of(output), operation);
 }
 
 template <class Input, class Output, class Operator>
@@ -4940,7 +4937,7 @@ cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   typedef typename gk__working<Operator>::type Acc;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__SCAN_THREADS,
+  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET,
                                     plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0, stream, scratch,
                                     input, output, n, operation, init, inclusive);
 }
@@ -5225,7 +5222,7 @@ cudaError_t gk__select(const char *call, const Input &input, Output &output, Cou
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Array, Out, Integer, Keep>)
                               : GK__KERNEL(gk__select_kernel<tile_for_large_n, Array, Out, Integer, Keep>);
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
-  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, bytes, stream, scratch,
+  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes, stream, scratch,
                                        gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n, lead,
                                        keep);
 }

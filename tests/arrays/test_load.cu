@@ -81,7 +81,7 @@ template <class T, class O> static void check_reduce_under_load(const char *name
                         [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
                           hook_reduce_plan plan = hook_plan_reduce(host.size(), hook_reduce_tile<T>::items,
                                                                    sizeof(hook_slot<typename hook_working<F>::type>));
-                          if (blocks) plan.blocks = blocks;
+                          if (blocks && plan.blocks > blocks) plan.blocks = blocks;
                           return hook_reduce("gk_reduce", in, out, host.size(), F(gk_op_sum()), plan, stream, scratch);
                         });
 }
