@@ -964,45 +964,58 @@ struct gk_op_max {};
 struct gk_op_argmin {};
 struct gk_op_argmax {};
 
+/* What the functors are made of; section 15 has the bodies. */
+template <class Acc, bool Integral = std::is_integral<Acc>::value> struct gk__arithmetic;
+template <class Acc> GK__HD Acc gk__greatest();
+template <class Acc> GK__HD Acc gk__least();
+template <bool Greatest, class Acc> GK__HD Acc gk__extreme(const Acc &x, const Acc &y);
+template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y);
+template <bool Greatest> GK__HD double gk__extreme(const double &x, const double &y);
+template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_arg<Value> &x, const gk_arg<Value> &y);
+
 /* Integers wrap. Floats are added and multiplied without contraction into fused multiply-adds. Identities: 0 and 1. */
 template <class Acc> struct gk_sum {
   GK__HD gk_sum() {}
   GK__HD gk_sum(gk_op_sum) {}
-  GK__HD Acc identity() const;
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+  GK__HD Acc identity() const { return Acc(0); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__arithmetic<Acc>::add(x, y); }
 };
 template <class Acc> struct gk_prod {
   GK__HD gk_prod() {}
   GK__HD gk_prod(gk_op_prod) {}
-  GK__HD Acc identity() const;
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+  GK__HD Acc identity() const { return Acc(1); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__arithmetic<Acc>::mul(x, y); }
 };
 /* A NaN anywhere makes the result NaN; -0 is less than +0. Identities: the greatest and the least value of the type,
  * which are infinities for float and double. */
 template <class Acc> struct gk_min {
   GK__HD gk_min() {}
   GK__HD gk_min(gk_op_min) {}
-  GK__HD Acc identity() const;
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+  GK__HD Acc identity() const { return gk__greatest<Acc>(); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__extreme<false>(x, y); }
 };
 template <class Acc> struct gk_max {
   GK__HD gk_max() {}
   GK__HD gk_max(gk_op_max) {}
-  GK__HD Acc identity() const;
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+  GK__HD Acc identity() const { return gk__least<Acc>(); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__extreme<true>(x, y); }
 };
 /* The first of equal values; the first NaN before all values. The index of the identity is SIZE_MAX. */
 template <class Value> struct gk_argmin {
   GK__HD gk_argmin() {}
   GK__HD gk_argmin(gk_op_argmin) {}
-  GK__HD gk_arg<Value> identity() const;
-  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const;
+  GK__HD gk_arg<Value> identity() const { return {gk__greatest<Value>(), static_cast<size_t>(-1)}; }
+  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
+    return gk__extreme<false>(x, y);
+  }
 };
 template <class Value> struct gk_argmax {
   GK__HD gk_argmax() {}
   GK__HD gk_argmax(gk_op_argmax) {}
-  GK__HD gk_arg<Value> identity() const;
-  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const;
+  GK__HD gk_arg<Value> identity() const { return {gk__least<Value>(), static_cast<size_t>(-1)}; }
+  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
+    return gk__extreme<true>(x, y);
+  }
 };
 
 /* ====================================================================================================================
@@ -2662,8 +2675,7 @@ template <class Acc> struct gk__operators<Acc, true> {
   static GK__HD Acc add(const Acc &x, const Acc &y) { return __hadd(x, y); }
   static GK__HD Acc mul(const Acc &x, const Acc &y) { return __hmul(x, y); }
 };
-template <class Acc, bool Integral = std::is_integral<Acc>::value>
-struct gk__arithmetic : gk__operators<Acc, gk__half_traits<Acc>::is_half> {};
+template <class Acc, bool Integral> struct gk__arithmetic : gk__operators<Acc, gk__half_traits<Acc>::is_half> {};
 template <class Acc> struct gk__arithmetic<Acc, true> {
   typedef unsigned long long Unsigned;
   static GK__HD Acc add(Acc x, Acc y) { return static_cast<Acc>(static_cast<Unsigned>(x) + static_cast<Unsigned>(y)); }
@@ -2735,43 +2747,13 @@ template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y
 #endif
 }
 
-/* --- Operators ---------------------------------------------------------------------------------------------------*/
-
-template <class Acc> GK__HD Acc gk_sum<Acc>::identity() const { return Acc(0); }
-template <class Acc> GK__HD Acc gk_sum<Acc>::operator()(const Acc &x, const Acc &y) const {
-  return gk__arithmetic<Acc>::add(x, y);
-}
-template <class Acc> GK__HD Acc gk_prod<Acc>::identity() const { return Acc(1); }
-template <class Acc> GK__HD Acc gk_prod<Acc>::operator()(const Acc &x, const Acc &y) const {
-  return gk__arithmetic<Acc>::mul(x, y);
-}
-template <class Acc> GK__HD Acc gk_min<Acc>::identity() const { return gk__greatest<Acc>(); }
-template <class Acc> GK__HD Acc gk_min<Acc>::operator()(const Acc &x, const Acc &y) const {
-  return gk__extreme<false>(x, y);
-}
-template <class Acc> GK__HD Acc gk_max<Acc>::identity() const { return gk__least<Acc>(); }
-template <class Acc> GK__HD Acc gk_max<Acc>::operator()(const Acc &x, const Acc &y) const {
-  return gk__extreme<true>(x, y);
-}
 template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_arg<Value> &x, const gk_arg<Value> &y) {
   if (gk__goes_before<Greatest>(x.value, y.value)) return x;
   if (gk__goes_before<Greatest>(y.value, x.value)) return y;
   return x.index < y.index ? x : y;
 }
-template <class Value> GK__HD gk_arg<Value> gk_argmin<Value>::identity() const {
-  return gk_arg<Value>{gk__greatest<Value>(), static_cast<size_t>(-1)};
-}
-template <class Value>
-GK__HD gk_arg<Value> gk_argmin<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-  return gk__extreme<false>(x, y);
-}
-template <class Value> GK__HD gk_arg<Value> gk_argmax<Value>::identity() const {
-  return gk_arg<Value>{gk__least<Value>(), static_cast<size_t>(-1)};
-}
-template <class Value>
-GK__HD gk_arg<Value> gk_argmax<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-  return gk__extreme<true>(x, y);
-}
+
+/* --- Operators ---------------------------------------------------------------------------------------------------*/
 
 /* Whether Functor is an operator: it has operator() and identity(). If not, an assertion in gk__functor_of says so, and
  * a placeholder, which is a sum, takes its place, so that no further errors follow. */
