@@ -610,12 +610,15 @@ typedef enum gk_plan {
 #ifdef __cplusplus
 struct gk_factor {
   gk_factor() = default;
-  gk_factor(const double *number);
+  gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
   template <class Number,
             class = typename std::enable_if<std::is_same<typename std::remove_cv<Number>::type, float>::value>::type>
-  gk_factor(Number *number);
-  explicit operator bool() const; /* whether it is not NULL */
-  double operator*() const;       /* the number */
+  gk_factor(Number *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
+  explicit operator bool() const { return address != 0; } /* whether it is not NULL */
+  double operator*() const {                              /* the number */
+    if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
+    return *reinterpret_cast<const double *>(address);
+  }
 
 private:
   uintptr_t address; /* of a double; of a float plus 1, which is odd, unlike any double's */
@@ -878,11 +881,17 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, di
 /* The calls of section 3, with a kernel instead of its address. */
 template <class... Params>
 GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem,
-                                       gk_occupancy_info *info);
+                                       gk_occupancy_info *info) {
+  return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block_threads, smem, info);
+}
 template <class... Params>
-GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block_threads, size_t smem);
+GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block_threads, size_t smem) {
+  return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block_threads, smem);
+}
 template <class... Params>
-GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block_threads);
+GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block_threads) {
+  return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block_threads);
+}
 
 /* ====================================================================================================================
  * 5. INDEX: the coordinates of a thread, and the elements that belong to it
@@ -1894,14 +1903,6 @@ GPUKIT_DEF int gk__time_next(gk__time_scope *scope);
 /* --- What the calls of sections 4 to 12 use ----------------------------------------------------------------------*/
 
 #ifdef __cplusplus
-inline gk_factor::gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
-template <class Number, class>
-gk_factor::gk_factor(Number *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
-inline gk_factor::operator bool() const { return address != 0; }
-inline double gk_factor::operator*() const {
-  if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
-  return *reinterpret_cast<const double *>(address);
-}
 static_assert(sizeof(gk_factor) == sizeof(const double *), "to C, a gk_factor is a pointer");
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -2090,11 +2091,8 @@ template <class Item>
 template <class Range, class>
 gk_array<Item>::gk_array(const Range &host, cudaStream_t on_stream, const char *file, int line)
     : gk_array(host.data(), static_cast<size_t>(host.size()), on_stream, file, line) {}
-template <class Item>
-gk_array<Item>::gk_array(gk_array &&other) noexcept
-    : items(other.items), item_count(other.item_count), stream(other.stream) {
-  other.items = NULL;
-  other.item_count = 0;
+template <class Item> gk_array<Item>::gk_array(gk_array &&other) noexcept : gk_array() {
+  *this = static_cast<gk_array &&>(other);
 }
 template <class Item> gk_array<Item> &gk_array<Item>::operator=(gk_array &&other) noexcept {
   if (this == &other) return *this;
@@ -2418,17 +2416,6 @@ template <class... Params, class... Args>
 cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem, cudaStream_t stream,
                       Args &&...args) {
   return gk__launch("", kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
-}
-
-template <class... Params>
-cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem, gk_occupancy_info *info) {
-  return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block_threads, smem, info);
-}
-template <class... Params> cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block_threads, size_t smem) {
-  return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block_threads, smem);
-}
-template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block_threads) {
-  return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block_threads);
 }
 
 /* ====================================================================================================================
