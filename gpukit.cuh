@@ -3810,11 +3810,6 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
   return gk__fail(cudaErrorInvalidValue, "%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name,
                   array.size(), item_count);
 }
-template <class Input, class Output>
-cudaError_t gk__check_sizes(const char *call, const Input &input, size_t n, const Output &output, size_t n_out) {
-  GK_TRY(gk__check_size(call, "input", input, n));
-  return gk__check_size(call, "output", output, n_out);
-}
 
 /* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
  * alignment to the element type, and memory that the device can address; an empty array may begin at the end of an
@@ -3844,7 +3839,8 @@ cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *ou
 template <class Input, class Output>
 cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, Output &output, size_t n_out) {
   gk__clear_detail();
-  GK_TRY(gk__check_sizes(call, input, n, output, n_out));
+  GK_TRY(gk__check_size(call, "input", input, n));
+  GK_TRY(gk__check_size(call, "output", output, n_out));
   return gk__check_arrays(call, gk__input_of(input), gk__output_of(output), n, n_out);
 }
 
@@ -4308,14 +4304,11 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
-/* Begins a call on a matrix of this shape: clears the detail, and checks the leading dimension, sizes and arrays. */
+/* gk__begin_call for a matrix of this shape, whose leading dimension it checks, too. */
 template <class Input, class Output>
 cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                   size_t output_count) {
   const size_t item_bytes = sizeof(gk__item_type<Input>), max_size = static_cast<size_t>(-1);
-  const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
-  gk__clear_detail();
-  GK_TRY(gk__check_sizes(call, input, n, output, output_count));
   if (shape.leading_dim < shape.col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     shape.leading_dim, shape.col_count);
@@ -4323,8 +4316,8 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &
       gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == max_size)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
                     shape.row_count, shape.leading_dim);
-  GK_TRY(gk__check_array(call, "input", gk__input_of(input), n, n));
-  return gk__check_array(call, "output", gk__output_of(output), output_count, output_count);
+  return gk__begin_call(call, input, gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim), output,
+                        output_count);
 }
 template <class Acc, class Kernel, class Input, class Output, class Functor>
 cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Output &output,
