@@ -4461,15 +4461,12 @@ template <class Plan> size_t gk__scan_bytes(const Plan &plan, size_t slot_bytes)
   return gk__saturated_sum(gk__saturated_product(slots, slot_bytes), GK__SCAN_OFFSET);
 }
 
-/* The initial value, which precedes the first element, and the index of the first element, for argmin and argmax. A
- * value comes with the launch; an object with value() and index() may read them from device memory (section 21). */
-template <class Acc, class Init> struct gk__scan_init {
-  static GK__D Acc value(const Init &init) { return init.value(); }
-  static GK__D size_t index(const Init &init) { return init.index(); }
-};
-template <class Acc> struct gk__scan_init<Acc, Acc> {
-  static GK__D const Acc &value(const Acc &init) { return init; }
-  static GK__D size_t index(const Acc &) { return 0; }
+/* The initial value, which precedes the first element, and the index of the first element, for argmin and argmax. These
+ * come with the launch; gk__dist_start (section 21) reads them from device memory. */
+template <class Acc> struct gk__scan_start {
+  Acc initial_value;
+  GK__D const Acc &value() const { return initial_value; }
+  GK__D size_t index() const { return 0; }
 };
 
 /* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
@@ -4562,7 +4559,7 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
       if (lane_id == 0) partial[last_warp + 1] = own_group_total;
     }
   } else if (warp_id == last_warp && lane_id == 0) {
-    Acc prefix(gk__scan_init<Acc, Init>::value(init));
+    Acc prefix(init.value());
     if (group > oldest)
       while (!gk__peek(slots.group_prefix + (group - oldest), &prefix, slots.tag)) gk__back_off(&nanoseconds);
     partial[last_warp] = prefix;
@@ -4822,7 +4819,6 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   typedef typename Config::Item Item;
   typedef typename Config::Out Out;
   typedef typename Config::Acc Acc;
-  typedef gk__scan_init<Acc, typename Config::Init> init_type;
   __shared__ gk__word16 shared[Config::word16_count];
   __shared__ gk__ticket ticket;
   GK__SHARED(Acc, warp_total, GK__SCAN_WARPS);
@@ -4861,7 +4857,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     const unsigned item_count = scan_tile.item_count;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
-    const size_t i = init_type::index(init) + scan_tile.first_idx + thread_offset;
+    const size_t i = init.index() + scan_tile.first_idx + thread_offset;
     gk__scan_finish_load<Config>(shared_in, input + scan_tile.offset, item_count, &bulk);
 
     const Acc thread_total =
@@ -4874,7 +4870,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
           gk__tile_prefix<Config::window>(scan_tile.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
           running);
     } else {
-      running = operation(init_type::value(init), running);
+      running = operation(init.value(), running);
     }
     gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
     gk__scan_store<Config>(output + scan_tile.offset, shared_out, item_count, bulk);
@@ -4910,7 +4906,7 @@ cudaError_t gk__scan_call(const char *call, const Input &input, Output &output, 
                           const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
   GK_TRY(gk__begin_call(call, input, n, output, n));
   const size_t item_bytes = gk__scan_item_bytes<gk__item_type<Input>, gk__item_type<Output>>();
-  return gk__scan(call, gk__input_of(input), gk__output_of(output), n, operation, init, inclusive,
+  return gk__scan(call, gk__input_of(input), gk__output_of(output), n, operation, gk__scan_start<Acc>{init}, inclusive,
                   gk__plan_scan(n, item_bytes), stream, scratch);
 }
 template <class Operator, class Output>
@@ -4999,8 +4995,9 @@ cudaError_t gk__scan_rows_call(const char *call, const Input &input, Output &out
   plan.row_count = shape.row_count;
   plan.leading_dim = shape.leading_dim;
   plan.blocks = gk__grid_dim(gk__saturated_product(plan.tiles, plan.row_count), 1, 0x7fffffffu);
-  return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, operation, operation.identity(),
-                  inclusive, plan, stream, scratch);
+  return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, operation,
+                  gk__scan_start<typename gk__working<Functor>::type>{operation.identity()}, inclusive, plan, stream,
+                  scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
@@ -5144,8 +5141,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   size_t prefix = 0;
   if (plan.tiles > 1) {
     const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.tag};
-    prefix = gk__tile_prefix<GK__SCAN_WARPS - 1>(tile_idx, size_t(tile_kept), prefix, gk_sum<size_t>(), plan,
-                                                 scan_slots, partial);
+    prefix = gk__tile_prefix<GK__SCAN_WARPS - 1>(tile_idx, size_t(tile_kept), gk__scan_start<size_t>{0},
+                                                 gk_sum<size_t>(), plan, scan_slots, partial);
   }
   const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(output + prefix) / sizeof(Out)) % out_width;
   GK__UNROLL
@@ -11383,7 +11380,7 @@ cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operat
   return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__output_of(output)));
 }
 
-/* Where the scan of a piece starts, for gk__scan_init: at the value and the index in a record. */
+/* Where the scan of a piece starts: at the value and the index in a record. */
 template <class Acc, bool AddsIndex> struct gk__dist_start {
   const gk__record<Acc> *record;
   Acc identity;

@@ -95,8 +95,8 @@ template <class T> static void check_scan_under_load(const char *name) {
                           hook_scan_plan plan = hook_plan_scan(host.size(), hook_scan_item_bytes<T, T>());
                           if (blocks && plan.blocks > blocks) plan.blocks = blocks;
                           const F op((gk_op_sum()));
-                          return hook_scan("gk_scan", in, out, host.size(), op, A(op.identity()), true, plan, stream,
-                                           scratch);
+                          return hook_scan("gk_scan", in, out, host.size(), op, hook_scan_start<A>{op.identity()}, true,
+                                           plan, stream, scratch);
                         });
 }
 TEST(same_bits_of_sums_under_load) {

@@ -118,7 +118,7 @@ static cudaError_t scan(scan_kind kind, unsigned blocks, const T *in, O *out, si
     const F op((Op()));
     hook_scan_plan plan = hook_plan_scan(n, hook_scan_item_bytes<T, O>());
     if (plan.blocks > blocks) plan.blocks = blocks;
-    const A start = kind == exclusive_init ? hook_convert<A, O>::from(init) : op.identity();
+    const hook_scan_start<A> start = {kind == exclusive_init ? hook_convert<A, O>::from(init) : op.identity()};
     return hook_scan("scan", in, out, n, op, start, kind == inclusive, plan, stream, scratch);
   }
   if (kind == inclusive) return gk_scan_inclusive(in, out, n, Op(), stream, scratch);
@@ -327,7 +327,7 @@ __global__ void prefix_by_hand(hook_slot<A> *slots, hook_scan_plan plan, size_t 
       hook_publish(at.tile_total + i, total[i], tag);
     if (threadIdx.x == 0 && oldest > 0) hook_publish(at.group_prefix + oldest, prefix, tag);
   } else {
-    out[threadIdx.x] = hook_tile_prefix<Window>(tile, total[tile], prefix, Op(), plan, at, part);
+    out[threadIdx.x] = hook_tile_prefix<Window>(tile, total[tile], hook_scan_start<A>{prefix}, Op(), plan, at, part);
     if (threadIdx.x == 0) {
       A seen(prefix);
       const bool ends = tile % HOOK_SCAN_GROUP == HOOK_SCAN_GROUP - 1 && group + 1 < plan.groups;

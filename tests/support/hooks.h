@@ -60,6 +60,7 @@
 #define hook_scan_items gk__scan_items
 #define hook_scan_plan gk__scan_plan
 #define hook_scan_slots gk__scan_slots
+#define hook_scan_start gk__scan_start
 #define hook_select_items gk__select_items
 #define HOOK_SCAN_THREADS GK__SCAN_THREADS
 #define HOOK_SCAN_WARPS GK__SCAN_WARPS
