@@ -1927,9 +1927,8 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
 /* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream);
-/* A cache of one value for each device. Its objects are static, so that each value is 0 at first, which means not
- * known. It has no lock: threads that look for a value at the same time find the same, and one instruction stores
- * it. */
+/* A cache of one value for each device. Its objects are static, so each value is 0 at first: not known. It has no lock:
+ * threads that look for a value at the same time find the same, and one instruction stores it. */
 #define GK__DEVICES 64
 template <class Value> struct gk__per_device {
   volatile Value known[GK__DEVICES];
@@ -1975,15 +1974,13 @@ GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t 
                                        cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
                                      cudaStream_t stream);
-/* What gk_array is made of. They report a failure to the handler. gk__array_create then returns NULL, and
- * gk__array_copy false. */
+/* What gk_array is made of. On failure they call the handler; gk__array_create returns NULL, gk__array_copy false. */
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line);
 GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
-/* Whether `wanted` is an index of an array of n elements, or unless is_index, whether it equals n. If not, reports an
- * error to the handler. */
+/* Whether `wanted` is an index below n or, unless is_index, n itself. If not, reports an error to the handler. */
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
@@ -2314,10 +2311,9 @@ GK__D void gk__let_later_work_start() {
 #endif
 }
 
-/* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line for each thread of the
- * block. A block calls this before gk__wait_for_earlier_work(). That is safe: no value is read, and what earlier work
- * writes goes through the L2, too. If the array begins in the middle of a line, the last element is in a line of its
- * own: then whole_lines is false. */
+/* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line for each thread. This is
+ * safe before gk__wait_for_earlier_work(): no value is read, and what earlier work writes goes through the L2, too. If
+ * the array begins in the middle of a line, the last element is in a line of its own: then whole_lines is false. */
 template <unsigned Threads, class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
@@ -2338,9 +2334,8 @@ GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsi
 template <unsigned Threads, class Item, class Func>
 GK__D void gk__prefetch_tile(const gk__computed<Item, Func> &, size_t, size_t, unsigned, bool = false) {}
 
-/* Whether a kernel with parameters of types Ps can be called with arguments of types As: `counted` if there are as
- * many, and `converted` if each converts. If not, one assertion says so, and nothing is compiled that would fail once
- * more, in CUDA's headers. */
+/* Whether a kernel with parameters Ps can be called with arguments As: `counted` if there are as many, `converted` if
+ * each converts. If not, one assertion says so, and nothing is compiled that would fail again in CUDA's headers. */
 template <class... Ts> struct gk__types {};
 template <class Param, class Arg, class = void> struct gk__casts : std::false_type {};
 template <class Param, class Arg>
@@ -2479,9 +2474,8 @@ inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block_dim) {
 inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block_dim) { return gk_grid_3d(w, h, 1, block_dim); }
 inline dim3 gk_grid_1d(size_t n, unsigned block_threads) { return gk_grid_3d(n, 1, 1, dim3(block_threads)); }
 
-/* The indices start, start + stride, start + 2 stride ... below n, as a range for a `for` loop. Indices have n's type.
- * They are counted in an unsigned type, and the last step goes to the end and not past it, so nothing overflows even if
- * n is the type's maximum. */
+/* The indices start, start + stride ... below n, of n's type, as a range for a `for` loop. They are counted in an
+ * unsigned type, and the last step goes to the end and not past it, so nothing overflows even for the greatest n. */
 template <class Index> struct gk__stride {
   typedef typename std::conditional<(sizeof(Index) > 4), unsigned long long, unsigned>::type Unsigned;
   struct iterator {
@@ -2534,8 +2528,7 @@ struct __half; /* defined in cuda_fp16.h and cuda_bf16.h, which only files that 
 struct __nv_bfloat16;
 GK__NAMESPACE(KERNELS) {
 
-/* Half types are converted by the functions of their headers and not by operators, which a build may have disabled
- * (__CUDA_NO_HALF_CONVERSIONS__). */
+/* Half types are converted by functions: a build may have disabled the operators (__CUDA_NO_HALF_CONVERSIONS__). */
 template <class Item> struct gk__half_traits {
   static const bool is_half = false;
   template <class Other> static GK__HD Other widen(const Other &x) { return x; }
@@ -2602,8 +2595,7 @@ template <class Output> gk__item_type<Output> *gk__output_of(Output &output) {
   return gk__known_output(gk__pointer_to(output));
 }
 
-/* gk__convert<Target, From>::from(x): conversions between the types of input, computation and output. Wide types go to
- * a half type through float. */
+/* gk__convert<Target, From>::from(x), between types of input, computation and output. Half types come from a float. */
 template <class Target, class From, bool Narrow = gk__half_traits<Target>::is_half> struct gk__convert {
   static GK__HD Target from(const From &x) { return static_cast<Target>(gk__half_traits<From>::widen(x)); }
 };
@@ -2621,8 +2613,7 @@ template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<Fr
   }
 };
 
-/* Element i of an array as a working value. For argmin and argmax the value has an index: i, unless the element is a
- * gk_arg, which has its own. */
+/* Element i as a working value. That of argmin and argmax has an index: i, or that of an element that is a gk_arg. */
 template <class Acc> struct gk__is_arg : std::false_type {};
 template <class Value> struct gk__is_arg<gk_arg<Value>> : std::true_type {};
 template <class Acc, class Item>
@@ -2707,8 +2698,7 @@ template <bool Greatest, class Value> GK__HD bool gk__goes_before(const Value &x
   return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && gk__is_better<Greatest>(x, y);
 }
 
-/* The lesser (Greatest = false) or the greater of two; NaN if one is a NaN. -0 is less than +0, so that the result does
- * not depend on the order of x and y. */
+/* The lesser (Greatest = false) or the greater of two, in either order; NaN if one is a NaN; -0 is less than +0. */
 template <bool Greatest, class Acc> GK__HD Acc gk__extreme(const Acc &x, const Acc &y) {
   return gk__is_better<Greatest>(y, x) ? y : x;
 }
@@ -2869,8 +2859,7 @@ template <bool Greatest> GK__D int gk__sort_key(float x) {
   if (gk__is_nan(x)) return Greatest ? 0x7fffffff : -0x7fffffff - 1;
   return bits < 0 ? bits ^ 0x7fffffff : bits;
 }
-/* First the best key, then among the lanes that have it the least index: the minimum of the indices' upper halves, then
- * that of the lower ones. */
+/* First the best key, then the least index among the lanes that have it: its upper half, then its lower one. */
 template <bool Greatest, class Value>
 GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_count) {
   const unsigned lane_mask = gk__lane_mask(lane_count);
@@ -2937,8 +2926,7 @@ GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_co
 
 /* --- Block -------------------------------------------------------------------------------------------------------*/
 
-/* Item *name points to item_count Items in shared memory. A __shared__ array cannot have a type with constructors, so
- * this is one of bytes. */
+/* Item *name points to item_count Items in shared memory: bytes, as types with constructors cannot be __shared__. */
 #define GK__SHARED(Item, name, item_count)                                                                             \
   __shared__ __align__(16) unsigned char name##_bytes[(item_count) * sizeof(Item)];                                    \
   Item *const name = reinterpret_cast<Item *>(name##_bytes)
@@ -3201,8 +3189,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  * ==================================================================================================================*/
 
 /* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. Calls
- * whose slots are in the same part of the scratch share a counter: scan_tickets is also for select and for rows and
- * columns. */
+ * whose slots are in the same place share a counter: scan_tickets is also for select and for rows and columns. */
 struct gk__state {
   unsigned long long reduce_tickets, scan_tickets;
   unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
@@ -3211,8 +3198,7 @@ struct gk__state {
 struct gk__ticket {
   unsigned number, tag;
 };
-/* Called by lane 0 of one warp of each block. Returns the counter before the increment, for gk__unpack_ticket. On a GPU
- * the atomic is asynchronous. */
+/* Called by lane 0 of one warp of each block: returns the counter before its increment. On a GPU it is asynchronous. */
 GK__D unsigned long long gk__take_ticket(unsigned long long *counter) {
 #ifdef __CUDA_ARCH__
   return gk__ptx_atom_add_relaxed_gpu_u64(counter);
@@ -3239,8 +3225,7 @@ template <class Acc> struct gk__slot {
   static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
   gk__word16 words[word16_count];
 };
-/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it. Elsewhere the tag is stored last, after a
- * fence, and loaded first. */
+/* One 128-bit access where PTX has it. Elsewhere the tag is stored last, after a fence, and loaded first. */
 GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
 #if GK__PTX_B128
   gk__ptx_st_relaxed_gpu_b128(dest, x.word);
@@ -3306,10 +3291,9 @@ GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
   if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
-/* Called by all threads of each block that took a ticket, at its end; block_count is the number of these blocks, and
- * capacity that of the slots' 16-byte words. Does nothing but in the call that uses the last tag: there the last block
- * to get here clears all slots and resets the counter. The fences order each block's use of the slots before its count,
- * and all counts before the clearing. */
+/* Called by all threads of each of the block_count blocks that took a ticket, at its end. capacity: 16-byte words of
+ * slots. Only in the call that uses the last tag, the last block to get here clears all slots and resets the counter.
+ * The fences order each block's use of the slots before its count, and all counts before the clearing. */
 GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
                             unsigned block_count) {
   __shared__ bool is_last;
@@ -3490,8 +3474,7 @@ template <class Item> GK__D void gk__unpack_vector(Item *item, const gk__word16 
   memcpy(static_cast<void *>(item), &vector, bytes < sizeof(vector) ? bytes : sizeof(vector));
 }
 
-/* How an operator folds a vector onto the accumulators: its first item_count elements; the bytes of the others are
- * zero. In general, element by element: */
+/* Folds the first item_count elements of a vector; the bytes of the others are zero. In general, element by element: */
 template <class Operator, class Item> struct gk__accumulate_by_items {
   static const unsigned vector_width = gk__reduce_tile<Item>::vector_width;
   static const unsigned accumulators = vector_width < 4 ? vector_width : 4;
@@ -3503,10 +3486,9 @@ template <class Operator, class Item> struct gk__accumulate_by_items {
     gk__accumulate_items(accumulator, item, i, item_count, operation);
   }
 };
-/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator. There is
- * a single one, because its values are large. An accumulator's index is less than any in the vector, so of equal
- * elements the earlier one is kept, and the indices need not be compared. An accumulator that has no element yet takes
- * any. */
+/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator, a single
+ * one, because its values are large. Its index is less than any in the vector, so of equal elements the earlier one is
+ * kept, and indices need not be compared. An accumulator that has no element yet takes any. */
 template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
   static const unsigned accumulators = 1;
   template <class Operator>
@@ -3710,8 +3692,7 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
   return gk__fold_accumulators(accumulator, operation);
 }
 
-/* Folds the slots begin, begin + stride, ... below end in this order, and waits for each that is not published yet. The
- * loads of AtOnce slots overlap. */
+/* Folds the slots begin, begin + stride ... below end in this order, and waits for each. Loads of AtOnce overlap. */
 template <unsigned AtOnce, class Acc, class Operator>
 GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, size_t stride, unsigned tag,
                          const Operator &operation) {
@@ -3865,8 +3846,7 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   return cudaSuccess;
 }
 
-/* The scratch to use: the caller's, which must be large enough, or a temporary one if that is NULL. It is empty for 0
- * bytes. */
+/* The scratch to use: the caller's, which must be large enough, or if that is NULL a temporary one. 0 bytes: none. */
 inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *chosen,
                                       cudaStream_t stream) {
   *chosen = given && bytes ? *given : gk_scratch();
@@ -3880,9 +3860,8 @@ inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const ch
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 
-/* Launches a kernel whose blocks take tickets and use slots. Its last parameters are the plan, the state and the slots.
- * slot_offset: of the slots in the scratch, GK__STATE_BYTES in gk_reduce, else GK__SCAN_OFFSET. bytes: of the scratch,
- * or 0 if the kernel needs none. */
+/* Launches a kernel whose last parameters are the plan, the state and the slots. slot_offset, in the scratch, is
+ * GK__STATE_BYTES in gk_reduce, else GK__SCAN_OFFSET. bytes: of the scratch, or 0 if the kernel needs none. */
 template <class Acc, class Kernel, class Plan, class... Args>
 cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, unsigned block_threads,
                                   size_t slot_offset, size_t bytes, cudaStream_t stream, const gk_scratch *scratch,
@@ -3984,13 +3963,11 @@ enum {
   GK__COLUMN_BLOCK = 1024, /* the most threads of a block that reduces columns */
   GK__SHORT_ROW = 2        /* vectors */
 };
-/* Plans are for this many SMs and resident threads per SM, whatever the GPU: these keep the memory of a large one
- * busy. */
+/* On any GPU plans are for so many SMs and resident threads per SM: these keep the memory of a large one busy. */
 #define GK__MATRIX_SMS 128u
 #define GK__MATRIX_SM_THREADS 1024u
 #define GK__MATRIX_THREADS (GK__MATRIX_SMS * GK__MATRIX_SM_THREADS)
-/* From this many rows on, a warp for each row keeps the memory busy. At most this many blocks take such rows in
- * turn. */
+/* From so many rows on, a warp for each row keeps the memory busy. At most so many blocks take such rows in turn. */
 #define GK__ROWS_OF_WARPS 4096u
 #define GK__ROW_BLOCKS 2048u
 
@@ -4081,8 +4058,7 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
 
 /* A number of elements or rows as an int. The callers do not distinguish larger ones. */
 GK__D int gk__clamped(size_t n) { return n < 0x40000000 ? static_cast<int>(n) : 0x40000000; }
-/* Loads a vector, or its first valid_items elements if it has more: as a word, or (the first function, which is also
- * for computed inputs) one by one. */
+/* Loads the first valid_items elements of a vector: as a word, or one by one, as computed inputs are. */
 template <unsigned Width, class Input, class Item>
 GK__D void gk__load_items(Item (&item)[Width], const Input &from, int valid_items, bool = false) {
   GK__UNROLL
@@ -4124,15 +4100,13 @@ GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_LOADS][1], const Input &i
   }
 }
 
-/* Reduces the values of a group of `lanes` lanes, a power of two. The result is valid in the first lane of the
- * group. */
+/* Reduces the values of a group of `lanes` lanes, a power of two. The group's first lane gets the result. */
 template <class Acc, class Operator> GK__D Acc gk__reduce_lanes(Acc value, unsigned lanes, const Operator &operation) {
   for (unsigned distance = 1; distance < lanes; distance *= 2)
     value = operation(value, gk__shuffle<true>(value, distance, 32));
   return value;
 }
-/* Called by all threads of each block, when the partials of its partition are published. The block with the last ticket
- * folds those of all outputs: all other blocks are running or done. */
+/* Called by all threads of each block when its partials are published. The block with the last ticket folds all. */
 template <class Acc, class Out, class Operator>
 GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matrix_plan &plan, gk__ticket ticket,
                                gk__state *state, gk__slot<Acc> *slots, const Operator &operation) {
@@ -4411,8 +4385,7 @@ constexpr __host__ __device__ unsigned gk__scan_items(size_t item_bytes, bool sm
 }
 #define GK__SCAN_SMALL_N (size_t(1) << 21)
 
-/* The bits depend on items_per_thread, tiles and groups, and these on n and the size of an element. An array is a
- * matrix of one row. */
+/* n and the size of an element decide items_per_thread, tiles and groups, and these the bits. An array is one row. */
 struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
@@ -4489,8 +4462,7 @@ struct gk__scan_config {
   static const bool has_vectors = in_place && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
   static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
   static const bool small_n = ItemsPerThread == gk__scan_items(gk__scan_item_bytes<Item, Out>(), true);
-  /* Groups in the look-back's window, each of which takes a warp. For large n, reading their totals takes bandwidth
-   * from the data. */
+  /* Groups in the look-back's window, a warp each. For large n, reading their totals takes bandwidth from the data. */
   static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
   /* For __launch_bounds__: enough to have loads in flight at all times. An SM of sm_75 has room for four. Without bulk
    * copies, loads take the registers of a fifth block. */
@@ -4533,9 +4505,8 @@ template <class Acc> struct gk__scan_slots {
 };
 
 /* The look-back, by all threads of a block: publishes the tile's total, and returns the tile's prefix. Warp w < Window
- * waits for the tile totals of the group that is w groups back, or of the tile's own group for those before the tile,
- * and reduces them. The last warp waits for the prefix of the oldest of these groups. partial: shared memory for
- * GK__SCAN_WARPS + 1 values. */
+ * waits for the tile totals of the group w groups back, or of the tile's own group before the tile, and reduces them.
+ * The last warp waits for the prefix of the oldest of these groups. partial: GK__SCAN_WARPS + 1 shared values. */
 template <unsigned Window, class Acc, class Init, class Operator>
 GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &init, const Operator &operation,
                           const gk__scan_plan &plan, const gk__scan_slots<Acc> &slots, Acc *partial) {
@@ -4697,9 +4668,8 @@ struct gk__scan_bulk_copies {
 
 /* --- A thread's elements -----------------------------------------------------------------------------------------*/
 
-/* Folds a vector of Width elements, of which the first item_count exist, onto the running value, and returns the new
- * one. i: the index of the first element. With Store, *result gets the vector's results. In general, element by
- * element: */
+/* Folds a vector of Width elements, of which the first item_count exist, onto the running value, and returns
+ * it. i: the index of the first. With Store, *result gets the vector's results. In general, element by element: */
 template <class Config, unsigned Width = Config::vector_width> struct gk__scan_vector {
   template <bool Store, class Acc, class Item, class Out, class Operator>
   static GK__D Acc fold(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
@@ -4717,8 +4687,7 @@ template <class Config, unsigned Width = Config::vector_width> struct gk__scan_v
     return running;
   }
 };
-/* Sums of bytes, which wrap: four at a time, a 32-bit word. Bytes past the array's end come last, so they are in no sum
- * that is kept. */
+/* Sums of bytes, which wrap, by words of four. Bytes past the array's end come last, and no sum with them is kept. */
 template <class Byte> struct gk__scan_bytes_by_words {
   template <bool Store>
   static GK__D Byte fold(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
@@ -4755,9 +4724,8 @@ template <unsigned Width, class Item> GK__D void gk__store_vector(Item *dest, co
   }
 }
 
-/* Folds all elements of a thread, of which valid_items exist. The loop is unrolled fully if all elements exist, and not
- * at all if some do not, to keep the code small; for types of less than 4 bytes, of which a thread has many elements,
- * it is never unrolled. */
+/* Folds all elements of a thread, of which valid_items exist. The loop is unrolled fully if all exist, and not if
+ * some do not, to keep the code small, nor if the elements have less than 4 bytes, of which a thread has many. */
 template <class Config, bool Store, unsigned Factor, class Acc, class Item, class Out, class Operator>
 GK__D Acc gk__scan_fold_unrolled(Acc running, Out *output, const Item *input, unsigned valid_items, size_t i,
                                  int inclusive, const Operator &operation) {
@@ -4809,8 +4777,7 @@ GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, unsigned it
   }
 }
 
-/* Tile by tile: ticket, load, the threads' totals, prefixes, results. A row of a single tile needs no ticket and no
- * slots. n: the elements of a row. */
+/* Tile by tile: ticket (if a row has several tiles), load, threads' totals, prefixes, results. n: elements of a row. */
 template <class Config>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
