@@ -9349,7 +9349,7 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &, int, cuda
 template <int Down, int Across, int Fours> struct gk__f32_accumulators {
   static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, across = Across;
   static const int bm = Down * 32, bn = Across * Fours * 32;
-  float value[row_count][Fours][run];
+  float value[row_count][Fours * run];
   int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: to the fifth */
   bool rows_apart, cols_apart;
   GK__D gk__f32_accumulators(int t, bool are_rows_apart, bool are_cols_apart)
@@ -9370,10 +9370,10 @@ template <int Down, int Across, int Fours> struct gk__f32_accumulators {
         const int vector_idx = first_col + j * 8;
         if (cols_apart) {
           GK__UNROLL
-          for (int e = 0; e < run; e++) dest[vector_idx + e * (bn / 4)] = value[i][j][e];
+          for (int e = 0; e < run; e++) dest[vector_idx + e * (bn / 4)] = value[i][j * run + e];
         } else {
-          const gk__vector<float, 4> x = {{value[i][j][0], value[i][j][1], value[i][j][2], value[i][j][3]}};
-          *reinterpret_cast<gk__vector<float, 4> *>(dest + vector_idx * 4) = x;
+          const float *const four = value[i] + j * run;
+          *reinterpret_cast<gk__vector<float, 4> *>(dest + vector_idx * 4) = {{four[0], four[1], four[2], four[3]}};
         }
       }
     }
@@ -9399,24 +9399,14 @@ template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
 
 /* The operand fragments of one k. */
 template <int Fours> struct gk__f32_fragment {
-  gk__vector<float, 4> a[2], b[Fours];
+  float a[2][4], b[Fours][4];
   /* A last: all of B has arrived then, so the rows can be multiplied in serpentine order. Otherwise ptxas would start
    * each row with the operand that arrives first. */
   GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
-    for (int j = 0; j < Fours; j++)
-      gk__ptx_ld_volatile_shared_v4_f32(b[j].value, from_b + static_cast<unsigned>(j) * 128);
-    gk__ptx_ld_volatile_shared_v4_f32(a[0].value, from_a);
-    gk__ptx_ld_volatile_shared_v4_f32(a[1].value, from_a + 64);
-  }
-  /* Zero fragments: the first multiplication of a pipeline changes no accumulator. */
-  template <class Sums> GK__D void begin(Sums &sums) {
-    GK__UNROLL
-    for (int i = 0; i < 8 * Fours * 4; i++) sums.value[i / (Fours * 4)][i / 4 % Fours][i % 4] = 0;
-    GK__UNROLL
-    for (int i = 0; i < 8; i++) a[i / 4].value[i % 4] = 0;
-    GK__UNROLL
-    for (int i = 0; i < Fours * 4; i++) b[i / 4].value[i % 4] = 0;
+    for (int j = 0; j < Fours; j++) gk__ptx_ld_volatile_shared_v4_f32(b[j], from_b + static_cast<unsigned>(j) * 128);
+    gk__ptx_ld_volatile_shared_v4_f32(a[0], from_a);
+    gk__ptx_ld_volatile_shared_v4_f32(a[1], from_a + 64);
   }
   /* Serpentine order: consecutive FMAs share an operand register. The second and the third of four columns are
    * exchanged: with this order ptxas assigns registers with the fewest bank conflicts. */
@@ -9428,7 +9418,7 @@ template <int Fours> struct gk__f32_fragment {
       for (int idx = 0; idx < col_count; idx++) {
         const int pos = i % 2 ? col_count - 1 - idx : idx;
         const int j = pos % 4 == 1 || pos % 4 == 2 ? pos / 4 * 4 + 3 - pos % 4 : pos;
-        gk__ptx_fma_rn_f32(&sums.value[i][j / 4][j % 4], a[i / 4].value[i % 4], b[j / 4].value[j % 4]);
+        gk__ptx_fma_rn_f32(&sums.value[i][j], a[i / 4][i % 4], b[j / 4][j % 4]);
       }
     }
   }
@@ -9461,8 +9451,7 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
         data + (KMajor ? safe_line * leading_dim + address : address * leading_dim + safe_line));
     stride_bytes = (KMajor ? leading_dim : leading_dim * next_k) * sizeof(float);
     dest = static_cast<unsigned>(k * Extent * 4 + vector_idx * 16);
-    GK__UNROLL
-    for (int i = 0; i < item_count * 4; i++) x[i / 4][i % 4] = 0;
+    gk__clear(x);
   }
   /* The last stage ends at the end of k, so it begins earlier. */
   GK__D void shift(int left) {
@@ -9523,7 +9512,9 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Confi
   const unsigned at_a = (warp_id / sums_of::across * 8 + lane_id / 8) * 16;
   const unsigned at_b = Config::a_bytes + warp_id % sums_of::across * (sums_of::fours * 128) + lane_id % 8 * 16;
   gk__f32_fragment<sums_of::fours> fragment[2];
-  fragment[1].begin(sums);
+  gk__clear(sums.value);
+  gk__clear(fragment[1].a); /* so the first multiplication changes no accumulator */
+  gk__clear(fragment[1].b);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
@@ -9567,9 +9558,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const bool is_producer = threadIdx.x >= sums_of::thread_count;
   const gk__pipeline_state<Config::stages, Config::stage_bytes> pipe = {gk__shared_address(shared),
                                                                         gk__shared_address(bars), 0, 0};
-  if (threadIdx.x == 0)
-    for (unsigned i = 0; i < 2 * Config::stages; i++)
-      gk__ptx_mbarrier_init(pipe.barriers + i * 8, sums_of::thread_count);
+  if (threadIdx.x == 0) pipe.init_barriers(sums_of::thread_count, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
   unsigned work_idx = blockIdx.x;
