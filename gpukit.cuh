@@ -8453,11 +8453,6 @@ GK__D uint64_t gk__wgmma_descriptor(unsigned address) {
   return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
 /* Waits for all wgmma of this warpgroup. The barriers keep the compiler from reading the accumulators earlier. */
-template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
-  gk__ptx_wgmma_wait_group<0>();
-  GK__UNROLL
-  for (int i = 0; i < Count; i++) gk__forget(&acc[i]);
-}
 template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Count]) {
   gk__ptx_wgmma_wait_group<0>();
   GK__UNROLL
@@ -8624,20 +8619,20 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       }
       last_barrier = pipe.empty_barrier();
     } else {
-      float part[Shape::col_count / 2];
+      float part[1][Shape::acc_count];
       GK__UNROLL
       for (int product = 0; product < Shape::products; product++) {
         const uint64_t of_a = a + gk__bf16_part<Shape::products>(product, false) * (Shape::a_bytes / 16);
         const uint64_t of_b = b + gk__bf16_part<Shape::products>(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__ptx_wgmma<Kind, TransA, TransB>(part, of_a + i * step_a, of_b + i * step_b, i > 0 || product > 0);
+          gk__ptx_wgmma<Kind, TransA, TransB>(part[0], of_a + i * step_a, of_b + i * step_b, i > 0 || product > 0);
       }
       gk__ptx_wgmma_commit_group();
       gk__wgmma_wait(part);
       gk__wgmma_release_stage(pipe.empty_barrier());
       GK__UNROLL
-      for (int i = 0; i < Shape::col_count / 2; i++) acc[0][i] += part[i];
+      for (int i = 0; i < Shape::acc_count; i++) acc[0][i] += part[0][i];
     }
     pipe.advance();
   }
@@ -8657,9 +8652,10 @@ GK__D unsigned gk__register_operand_row() {
 }
 
 /* The same with b in registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
-template <class Shape>
-GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
-                                        unsigned first_k_block, unsigned end_k_block) {
+template <class Shape, class Element>
+GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &, float (&acc)[1][Shape::acc_count],
+                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_k_block,
+                                       unsigned end_k_block) {
   const unsigned k = threadIdx.x % 4;
   const unsigned low_address = Shape::a_bytes + (group * 2 + threadIdx.x / 64 % 2) * (32 * 128) + k * 128 +
                                (gk__register_operand_word() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
@@ -8676,7 +8672,7 @@ GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmm
       gk__ptx_ld_shared_v2_b32(&fragment[i][0], &fragment[i][1], from + i * 1024);
       gk__ptx_ld_shared_v2_b32(&fragment[i][2], &fragment[i][3], high_address + i * 1024);
       gk__ptx_wgmma_fence();
-      gk__ptx_wgmma_registers(acc, fragment[i], a + i * 2, i > 0 || k_block > 0);
+      gk__ptx_wgmma_registers(acc[0], fragment[i], a + i * 2, i > 0 || k_block > 0);
       gk__ptx_wgmma_commit_group();
     }
     if (k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
@@ -8687,7 +8683,7 @@ GK__D void gk__wgmma_multiply_registers(float (&acc)[Shape::acc_count], gk__wgmm
   if (end_k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
 }
 
-/* The main loop for the storage orders of the operands. */
+/* The main loop with both operands in shared memory, for their storage orders. */
 template <class Shape, class Element>
 GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &p,
                                        float (&acc)[Shape::m64_count][Shape::acc_count],
@@ -8701,11 +8697,6 @@ GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &
     gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, first, end);
   else
     gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, first, end);
-}
-template <class Shape, class Element>
-GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &, float (&acc)[1][Shape::acc_count],
-                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first, unsigned end) {
-  gk__wgmma_multiply_registers<Shape>(acc[0], pipe, group, first, end);
 }
 /* The product of a work tile. If A is split, its first and last k blocks hold elements of other rows, so the main loop
  * runs again for the last one. */
