@@ -8468,31 +8468,22 @@ template <class Out> GK__D unsigned gk__pack_pair(float x, float y) {
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stages, Shape::stage_bytes> {
   unsigned slabs_stored; /* of C, by this warpgroup */
   unsigned char *ring;
+  typedef gk__pipeline_state<Shape::stages, Shape::stage_bytes> base;
   GK__D explicit gk__wgmma_pipeline(unsigned char *shared)
-      : gk__pipeline_state<Shape::stages, Shape::stage_bytes>{gk__shared_address(shared),
-                                                              gk__shared_address(shared) + Shape::barriers_offset, 0,
-                                                              0},
-        slabs_stored(0), ring(shared) {}
+      : base{gk__shared_address(shared), gk__shared_address(shared) + Shape::barriers_offset, 0, 0}, slabs_stored(0),
+        ring(shared) {}
   GK__D unsigned char *staging() const { return ring + Shape::staging_offset; }
   /* Completes when all partials of the cluster reduction have arrived. */
   GK__D unsigned reduce_barrier() const { return this->barriers + Shape::stages * 16; }
   /* Called by one thread, before other threads use a barrier. Both producers arrive at a full barrier, and each warp of
    * the consumers at an empty one. */
   GK__D void init_barriers() const {
-    gk__pipeline_state<Shape::stages, Shape::stage_bytes>::init_barriers(2, 4 * Shape::consumers);
+    base::init_barriers(2, 4 * Shape::consumers);
     gk__ptx_mbarrier_init(reduce_barrier(), 1);
     gk__ptx_fence_mbarrier_init();
     gk__ptx_mbarrier_arrive_expect_tx(reduce_barrier(), Shape::row_count * Shape::col_count * 4);
   }
 };
-
-/* Adds four floats from shared memory. */
-GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
-  gk__vector<float, 4> x;
-  gk__ptx_ld_shared_v4_f32(x.value, from);
-  GK__UNROLL
-  for (int i = 0; i < 4; i++) sum[i] += x.value[i];
-}
 
 /* A work tile: the product in the batch, and the first row and column. row_idx is a row of one of the matrices that A
  * is split into. */
@@ -8517,45 +8508,43 @@ GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk
   return {first_block, min(p.k_blocks, block_count - first_block), begin, end};
 }
 
-/* Called by one thread: loads a or b of a work tile. Each operand has a thread, which issues half of what a k block
- * needs. Boxes beyond the end of an MN-major operand are not loaded: the elements in their place only reach
+/* Called by one thread: loads a or b of the block's work tiles. Each operand has a thread, which issues half of what a
+ * k block needs. Boxes beyond the end of an MN-major operand are not loaded: the elements in their place only reach
  * accumulators that are not stored. */
 template <class Shape, class Element, bool OfB>
-GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe, const gk__wgmma_work_tile &work) {
-  const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
-  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes;
-  const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count, box_outer = depth; /* MN-major */
-  const gk__tensor_map *map = OfB ? &p.b : &p.a;
-  if (!OfB && work.matrix_idx < p.longer_count) map = &p.longer_a;
-  const bool k_major = OfB ? p.b_k_major : p.a_k_major;
-  const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
-                 outer = OfB ? work.col_idx : work.row_idx, left = min((OfB ? p.cols : p.rows) - outer, tile_outer),
-                 rows = k_major ? (OfB ? tile_outer : p.box_rows) : (left + box_outer - 1) / box_outer * box_outer;
-  unsigned k = range.first_block * depth + (OfB ? 0 : p.row_begin(work.matrix_idx)) - range.begin;
-  for (unsigned k_block = 0; k_block < range.block_count; k_block++, k += depth) {
-    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
-    const unsigned full = pipe.full_barrier(), dest = pipe.stage_address() + (OfB ? Shape::parts * Shape::a_bytes : 0);
-    gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * rows * 128);
-    GK__UNROLL
-    for (unsigned part = 0; part < Shape::parts; part++) {
-      const unsigned part_dest = dest + part * (tile_outer * 128);
-      if (k_major) {
-        gk__ptx_cp_async_bulk_tensor_4d_load(part_dest, map, full, k, outer, product, part);
-        continue;
-      }
-      GK__UNROLL
-      for (unsigned i = 0; i < tile_outer; i += box_outer)
-        if (i < left) gk__ptx_cp_async_bulk_tensor_4d_load(part_dest + i * 128, map, full, outer + i, k, product, part);
-    }
-    pipe.advance();
-  }
-}
-/* The same for all work tiles of this block. */
-template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
+  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
+  const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count;
+  const bool k_major = OfB ? p.b_k_major : p.a_k_major;
   for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster_shift); tile_idx < p.end_tile;
-       tile_idx += gridDim.x >> p.cluster_shift)
-    gk__wgmma_load<Shape, Element, OfB>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx));
+       tile_idx += gridDim.x >> p.cluster_shift) {
+    const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
+    const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
+    const gk__tensor_map *map = OfB ? &p.b : &p.a;
+    if (!OfB && work.matrix_idx < p.longer_count) map = &p.longer_a;
+    const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
+                   outer = OfB ? work.col_idx : work.row_idx, left = min((OfB ? p.cols : p.rows) - outer, tile_outer),
+                   rows = k_major ? (OfB ? tile_outer : p.box_rows) : (left + box_outer - 1) / box_outer * box_outer;
+    unsigned k = range.first_block * depth + (OfB ? 0 : p.row_begin(work.matrix_idx)) - range.begin;
+    for (unsigned k_block = 0; k_block < range.block_count; k_block++, k += depth) {
+      gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
+      const unsigned full = pipe.full_barrier();
+      gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * rows * 128);
+      GK__UNROLL
+      for (unsigned part = 0; part < Shape::parts; part++) {
+        const unsigned dest =
+            pipe.stage_address() + (OfB ? Shape::parts * Shape::a_bytes : 0) + part * (tile_outer * 128);
+        if (k_major) {
+          gk__ptx_cp_async_bulk_tensor_4d_load(dest, map, full, k, outer, product, part);
+          continue;
+        }
+        GK__UNROLL
+        for (unsigned i = 0; i < tile_outer; i += box_outer)
+          if (i < left) gk__ptx_cp_async_bulk_tensor_4d_load(dest + i * 128, map, full, outer + i, k, product, part);
+      }
+      pipe.advance();
+    }
+  }
 }
 
 /* Called by all consumers: clears what is not of the rows of A in the next stage, which has k block k_block. */
@@ -8978,8 +8967,12 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
     const unsigned quad = cluster_rank + i * cluster_size;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
-    for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
-      gk__add_vector(sum, own_slot + source_rank * rank_bytes + i * quad_bytes);
+    for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++) {
+      float partial[4];
+      gk__ptx_ld_shared_v4_f32(partial, own_slot + source_rank * rank_bytes + i * quad_bytes);
+      GK__UNROLL
+      for (int j = 0; j < 4; j++) sum[j] += partial[j];
+    }
     GK__UNROLL
     for (unsigned pair = 0; pair < 2; pair++)
       epilogue.store(tile.row_idx + quad / block_quads * 64 + layout.row_of(quad % block_quads, pair),
