@@ -8813,16 +8813,9 @@ template <class Out, class Func>
 GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Func> &p,
                                                         const gk__wgmma_work_tile &tile) {
   const size_t matrices = size_t(1) << p.split_shift, matrix_idx = tile.matrix_idx;
-  return {static_cast<Out *>(p.dest) + tile.batch * p.stride_c + matrix_idx * p.ldc,
-          (p.m + matrices - 1 - matrix_idx) >> p.split_shift,
-          p.n,
-          p.ldc * matrices,
-          matrix_idx,
-          0,
-          matrices,
-          p.alpha,
-          p.beta,
-          p.func};
+  const size_t row_count = (p.m + matrices - 1 - matrix_idx) >> p.split_shift;
+  Out *const dest = static_cast<Out *>(p.dest) + tile.batch * p.stride_c + matrix_idx * p.ldc;
+  return {dest, row_count, p.n, p.ldc * matrices, matrix_idx, 0, matrices, p.alpha, p.beta, p.func};
 }
 
 /* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
