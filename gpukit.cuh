@@ -9176,18 +9176,10 @@ inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned
   if (cluster_size == 1) return 0;
   return 1160 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (48 + 20 / cluster_size);
 }
-/* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a
- * sector; in hundredths of a nanosecond. */
-struct gk__wgmma_sector_penalty {
-  unsigned per_row, per_col;
-};
-template <class Element> unsigned gk__penalty_of(const gk__operand_view<Element> &v, unsigned penalty) {
-  const bool aligned =
-      reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim * gk__wgmma_type<Element>::bytes % 32 == 0;
-  return v.split > 1 || aligned ? 0 : penalty;
-}
-template <class Args> gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const Args &p) {
-  return {gk__penalty_of(p.a, 85), gk__penalty_of(p.b, 160)};
+/* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes. */
+template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Element> &v) {
+  return v.split > 1 ||
+         (reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim * gk__wgmma_type<Element>::bytes % 32 == 0);
 }
 struct gk__wgmma_choice {
   int tile_idx;
@@ -9195,10 +9187,11 @@ struct gk__wgmma_choice {
 };
 /* The tile and the cluster size that take the least time, if each SM computes one tile at a time. The blocks of a
  * cluster share a GPC, which leaves some SMs idle. Clusters are for products whose tiles all run at once: with several
- * waves of clusters, products take up to 1.4 times their estimate. */
+ * waves of clusters, products take up to 1.4 times their estimate. The penalties are what a k block takes longer for
+ * each row of A and each column of B, in 1/100 ns. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count, size_t row_count,
-                                         size_t col_count, size_t k_blocks, size_t batch,
-                                         gk__wgmma_sector_penalty penalty, int sms) {
+                                         size_t col_count, size_t k_blocks, size_t batch, unsigned row_penalty,
+                                         unsigned col_penalty, int sms) {
   gk__wgmma_choice best = {0, 1};
   unsigned long long least_time = ~0ull;
   for (int i = 0; i < tile_count; i++)
@@ -9210,76 +9203,65 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
       const unsigned at_once = (static_cast<unsigned>(sms) - (cluster_size > 2 ? 2 * cluster_size : 0)) / cluster_size;
       if (cluster_size > 1 && all > at_once) break;
       const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(cluster_size));
-      const unsigned long long block_time =
-          (all > at_once ? tiles[i].busy_k_block_time : tiles[i].k_block_time) +
-          (tiles[i].row_count * penalty.per_row + tiles[i].col_count * penalty.per_col) / 100;
+      const unsigned long long block_time = (all > at_once ? tiles[i].busy_k_block_time : tiles[i].k_block_time) +
+                                            (tiles[i].row_count * row_penalty + tiles[i].col_count * col_penalty) / 100;
       const unsigned long long time =
           gk_ceil_div(all, static_cast<size_t>(at_once)) *
           (each * block_time + tiles[i].overhead + gk__wgmma_cluster_time(tiles[i], cluster_size));
       if (time < least_time) {
         least_time = time;
-        best.tile_idx = i;
-        best.cluster_size = cluster_size;
+        best = {i, cluster_size};
       }
     }
   return best;
 }
-/* A set of tiles: run() chooses one for a and b of row_count and col_count rows, and launches its kernel. */
-template <int Products, class... Tiles> struct gk__wgmma_tiles {
+/* A tile, and its cost for one product of parts. */
+template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned BusyKBlockTime, unsigned Overhead>
+struct gk__wgmma_tile {
+  template <int Products, bool InRegisters> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, InRegisters>;
+  static gk__wgmma_tile_cost cost(unsigned products) {
+    return {Rows, Cols, KBlockTime * products, BusyKBlockTime * products, Overhead};
+  }
+};
+/* A set of tiles: run() chooses one, and launches its kernel. k > 0. */
+template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out, class Func>
-  static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t row_count, size_t col_count,
-                         gk__wgmma_sector_penalty penalty, int sms, cudaStream_t stream) {
-    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, int,
-                                    cudaStream_t) = {Tiles::template launch<Products, Element, Out, Func>...};
+  static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
+    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, int, cudaStream_t) = {
+        gk__wgmma_launch<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
     const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
-    const size_t k_blocks = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
+    const bool swapped = InRegisters && !p.a.k_major;
+    const size_t row_count = swapped ? p.n : p.m, col_count = swapped ? p.m : p.n;
     const size_t matrices = p.a.split; /* each has tiles of its own */
-    const gk__wgmma_choice choice =
-        gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(row_count, matrices), col_count,
-                         k_blocks, p.batch * matrices, penalty, sms);
+    const gk__wgmma_choice choice = gk__wgmma_choose(
+        tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(row_count, matrices), col_count,
+        gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes), p.batch * matrices,
+        InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85, InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160, sms);
     return launches[choice.tile_idx](p, choice.cluster_size, sms, stream);
   }
 };
 
-template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned BusyKBlockTime, unsigned Overhead,
-          bool InRegisters = false>
-struct gk__wgmma_tile {
-  static gk__wgmma_tile_cost cost(unsigned products) {
-    return {Rows, Cols, KBlockTime * products, BusyKBlockTime * products, Overhead};
-  }
-  template <int Products> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, InRegisters>;
-  template <int Products, class Element, class Out, class Func>
-  static cudaError_t launch(const gk__tensor_args<Element, Out, Func> &p, unsigned cluster_size, int sms,
-                            cudaStream_t stream) {
-    return gk__wgmma_launch<shape<Products>>(p, cluster_size, sms, stream);
-  }
-};
 typedef gk__wgmma_tile<256, 128, 4, 693, 770, 1432> gk__wgmma_256_128;
 typedef gk__wgmma_tile<128, 128, 6, 357, 422, 613> gk__wgmma_128_128;
 typedef gk__wgmma_tile<64, 128, 8, 209, 307, 517> gk__wgmma_64_128;
 typedef gk__wgmma_tile<64, 64, 12, 116, 169, 389> gk__wgmma_64_64;
 /* The tiles of half-precision types and of emulated fp32, with both operands in shared memory. */
 template <int Products> struct gk__wgmma_tile_set {
-  typedef gk__wgmma_tiles<Products, gk__wgmma_tile<128, 128, 2, 345, 345, 1500>,
+  typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 345, 1500>,
                           gk__wgmma_tile<128, 64, 2, 182, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 110, 600>>
       type;
 };
 template <> struct gk__wgmma_tile_set<1> {
-  typedef gk__wgmma_tiles<1, gk__wgmma_tile<128, 256, 4, 699, 780, 742>, gk__wgmma_256_128,
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 699, 780, 742>, gk__wgmma_256_128,
                           gk__wgmma_tile<128, 192, 4, 528, 597, 1084>, gk__wgmma_128_128, gk__wgmma_64_128,
                           gk__wgmma_tile<128, 64, 8, 217, 307, 414>, gk__wgmma_64_64,
                           gk__wgmma_tile<64, 192, 5, 312, 453, 830>>
       type;
 };
-/* k > 0. */
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
-  return gk__wgmma_tile_set<Products>::type::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
+  return gk__wgmma_tile_set<Products>::type::run(p, sms, stream);
 }
-
-/* A tile of tf32 with b in registers, whose 128 columns two warpgroups multiply. */
-template <int Rows, int Stages, unsigned KBlockTime, unsigned BusyKBlockTime, unsigned Overhead>
-using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, BusyKBlockTime, Overhead, true>;
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
  * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
  * over random shapes, 3 % over large ones with K-major operands, and up to 14 % on one shape; the last one gains 0.7 %
@@ -9287,12 +9269,14 @@ using gk__tf32_tile = gk__wgmma_tile<Rows, 128, Stages, KBlockTime, BusyKBlockTi
  * tiles. */
 template <int Products, class Out, class Func>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
-  typedef gk__wgmma_tiles<1, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64> k_major_tiles;
-  typedef gk__wgmma_tiles<1, gk__tf32_tile<256, 4, 644, 801, 3245>, gk__tf32_tile<192, 4, 497, 608, 2553>,
-                          gk__tf32_tile<128, 6, 359, 481, 1569>, gk__tf32_tile<64, 8, 288, 327, 851>>
-      tiles;
-  if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, p.m, p.n, gk__wgmma_sector_penalty_of(p), sms, stream);
-  return tiles::run(p, p.a.k_major ? p.m : p.n, p.a.k_major ? p.n : p.m, gk__wgmma_sector_penalty(), sms, stream);
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64>
+      k_major_tiles;
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 644, 801, 3245>,
+                          gk__wgmma_tile<192, 128, 4, 497, 608, 2553>, gk__wgmma_tile<128, 128, 6, 359, 481, 1569>,
+                          gk__wgmma_tile<64, 128, 8, 288, 327, 851>>
+      register_tiles; /* the 128 columns are multiplied by two warpgroups */
+  if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, sms, stream);
+  return register_tiles::run(p, sms, stream);
 }
 
 #else

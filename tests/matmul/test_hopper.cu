@@ -141,9 +141,9 @@ template <class S, class E, class O> static void check_tile(unsigned ranks) {
 }
 
 template <class E, class O, int Products, class... Tiles>
-static void check_tiles(const hook_wgmma_tiles<Products, Tiles...> &) {
-  const int checked[] = {(check_tile<typename Tiles::template shape<Products>, E, O>(1),
-                          check_tile<typename Tiles::template shape<Products>, E, O>(4), 0)...};
+static void check_tiles(const hook_wgmma_tiles<Products, false, Tiles...> &) {
+  const int checked[] = {(check_tile<typename Tiles::template shape<Products, false>, E, O>(1),
+                          check_tile<typename Tiles::template shape<Products, false>, E, O>(4), 0)...};
   (void)checked;
 }
 
