@@ -10021,23 +10021,19 @@ template <class Args> cudaError_t gk__matmul_small_halves(Args p, gk__partials *
  * Chooses the kernel of a product and the preparation of its operands: a function of the call and of a few facts about
  * the GPU. */
 
-enum gk__item { GK__ITEM_F64, GK__ITEM_F32, GK__ITEM_F16, GK__ITEM_BF16 };
-template <class Item> struct gk__item_of { static const gk__item value = GK__ITEM_F32; };
-template <> struct gk__item_of<double> { static const gk__item value = GK__ITEM_F64; };
-template <> struct gk__item_of<__half> { static const gk__item value = GK__ITEM_F16; };
-template <> struct gk__item_of<__nv_bfloat16> { static const gk__item value = GK__ITEM_BF16; };
-
 struct gk__product_operand {
   size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
   bool k_major;                        /* A is stored as m x k, B as n x k */
 };
 struct gk__product {
-  gk__item item;
+  size_t item_bytes; /* of an element of A and B, which says the type: 2 for both half types */
   size_t m, n, k, batch;
   gk__product_operand a, b;
   gk_precision precision;
   gk_plan plan;
-  bool is_half_type() const { return item == GK__ITEM_F16 || item == GK__ITEM_BF16; }
+  bool is_half_type() const { return item_bytes == 2; }
+  bool is_float() const { return item_bytes == 4; }
+  bool is_thin() const { return (m < n ? m : n) <= GK__THIN_ROWS && k >= 128; }
 };
 /* A prepared copy of an operand, in elements of `bytes` bytes; part and matrix are in bytes. An operand that is split
  * into bf16 parts has them one after the other. */
@@ -10045,6 +10041,8 @@ struct gk__operand_copy {
   bool wanted, transposed, one; /* transposed: in the other storage order; one: a single copy for the whole batch */
   unsigned split;               /* more than 1: not copied, but read as so many strided matrices */
   size_t bytes, row_count, col_count, leading_dim, part, matrix;
+  /* Bytes of the copies of so many products. */
+  size_t work_bytes(size_t products) const { return wanted ? matrix * (one ? 1 : products) : 0; }
 };
 inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == GK_PLAN_WGMMA; }
 struct gk__product_plan {
@@ -10056,9 +10054,7 @@ struct gk__product_plan {
   bool tensor() const { return gk__is_tensor(plan); }
   /* Bytes of the work area of so many products. It begins with the flag that the strict kernel is needed. */
   size_t work_bytes(size_t products) const {
-    if (!a.wanted && !b.wanted) return 0;
-    return GK__WORK_FRONT + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
-           (b.wanted ? b.matrix * (b.one ? 1 : products) : 0);
+    return a.wanted || b.wanted ? GK__WORK_FRONT + a.work_bytes(products) + b.work_bytes(products) : 0;
   }
 };
 
@@ -10076,12 +10072,12 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
                                       bool transposed) {
   gk__operand_copy dest = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
-  if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
+  if (p.is_float() && p.precision != GK_PRECISION_TF32) {
     parts = GK__BF16_PARTS;
   } else {
-    dest.bytes = p.item == GK__ITEM_F32 ? 4 : 2;
+    dest.bytes = p.item_bytes;
     dest.transposed = transposed;
-    const size_t large_dim = p.item == GK__ITEM_F32 ? 3072 : 1792;
+    const size_t large_dim = p.is_float() ? 3072 : 1792;
     const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
     const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
     dest.wanted = from.address % align_bytes || from.leading_dim % align_items ||
@@ -10102,7 +10098,7 @@ inline size_t gk__wgmma_tile_count(size_t m, size_t n) {
  * a sector, or less than a sector after one and are read from there. 1: A is read as it is, or copied. Each matrix has
  * its own tiles, of which the last ones are partly empty; this costs less than a copy as long as they are few. */
 inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
-  const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, row_count = 128;
+  const size_t bytes = p.item_bytes, row_count = 128;
   if (!p.a.k_major || p.a.leading_dim >= size_t(1) << 27 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
@@ -10129,7 +10125,7 @@ inline bool gk__asks_for_tensor(const gk__product &p) {
 inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
   const bool asked = gk__asks_for_tensor(p), tiled = p.plan != GK_PLAN_AUTO && !forced;
-  if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
+  if (p.precision >= GK_PRECISION_TF32 && !p.is_float())
     return is_half_type ? "this precision is one of float; half types have the tensor cores by default"
                         : "this precision is one of float, and double has none but the strict one";
   if (forced && !asked)
@@ -10151,17 +10147,16 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
  * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 parts takes
  * as long as 128 strict multiply-adds. */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
-  const bool tf32 = p.precision == GK_PRECISION_TF32, thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
   if (p.is_half_type()) {
     if (volume < 1e6) return false;
-    if (!thin) return true;
+    if (!p.is_thin()) return true;
     return gpu.tensor_plan == GK_PLAN_WGMMA && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
            !gk__plan_copy(p, p.a, p.m, true, false).wanted && !gk__plan_copy(p, p.b, p.n, true, false).wanted;
   }
-  if (tf32) return !thin && volume >= 1.5e6;
-  return !thin && volume >= 3e8 && volume >= 128 * (k * (m + n));
+  if (p.is_thin()) return false;
+  return p.precision == GK_PRECISION_TF32 ? volume >= 1.5e6 : volume >= 3e8 && volume >= 128 * (k * (m + n));
 }
 
 /* Whether gk__matmul_small_halves computes a product of half types faster than the strict kernels, where those are
@@ -10170,8 +10165,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
  * 1.4 times as long, and 27 x 83 x 523 1.3 (H100). */
 inline bool gk__is_small(const gk__product &p, int sms) {
   const size_t edge = 32, most_k = 384;
-  const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
-  return p.is_half_type() && !thin && p.k <= most_k &&
+  return p.is_half_type() && !p.is_thin() && p.k <= most_k &&
          gk_ceil_div(p.m, edge) * gk_ceil_div(p.n, edge) * p.batch <= static_cast<size_t>(sms);
 }
 
@@ -10475,7 +10469,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     gk__tensor_args<Element, Out, Func> q(p);
     gk__raw_operand<Item> raw_a, raw_b;
     unsigned char *const work_a = area.memory ? area.memory + GK__WORK_FRONT : NULL;
-    unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
+    unsigned char *const work_b = work_a + plan.a.work_bytes(p.batch);
     gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, p.batch, work_a, &raw_a, &q.a);
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, p.batch, work_b, &raw_b, &q.b);
     q.k = p.k;
@@ -10683,15 +10677,9 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   gk__matmul_gpu gpu = gk__matmul_gpu();
   if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
     GK_TRY((gk__find_gpu_of_call<Precision, gk__matmul_args<Item, Out, Acc, Func>>(options.precision, path, &gpu)));
-  const gk__product call = {gk__item_of<Item>::value,
-                            m,
-                            n,
-                            p.k,
-                            p.batch,
-                            {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
-                            {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b},
-                            options.precision,
-                            options.plan};
+  const gk__product_operand from_a = {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
+                            from_b = {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b};
+  const gk__product call = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
   const gk__product_plan plan = gk__plan_product(call, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)

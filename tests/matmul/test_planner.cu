@@ -141,58 +141,61 @@ TEST(planner_fills_the_device) {
             (int)HOOK_PLAN_TILE_32_64);
 }
 
-static hook_product product_of(hook_item item, size_t m, size_t n, size_t k, gk_precision precision, gk_plan plan) {
-  const hook_product p = {item, m, n, k, 1, {256, k, 0, true}, {256, n, 0, false}, precision, plan};
+/* The bytes of an element say its type. */
+static const size_t half_type = 2, f32 = 4, f64 = 8;
+static hook_product product_of(size_t item_bytes, size_t m, size_t n, size_t k, gk_precision precision, gk_plan plan) {
+  const hook_product p = {item_bytes, m, n, k, 1, {256, k, 0, true}, {256, n, 0, false}, precision, plan};
   return p;
 }
 
 TEST(planner_chooses_the_kernel) {
   const hook_matmul_gpu ampere = {108, 166912, GK_PLAN_MMA}, hopper = {132, 232448, GK_PLAN_WGMMA},
                         older = {40, 65536, GK_PLAN_AUTO}; /* has no tensor cores for the type */
-  const auto plan_of = [](hook_item item, size_t edge, gk_precision precision, const hook_matmul_gpu &gpu) {
-    const hook_product_plan plan = hook_plan_product(product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
+  const auto plan_of = [](size_t item_bytes, size_t edge, gk_precision precision, const hook_matmul_gpu &gpu) {
+    const hook_product_plan plan =
+        hook_plan_product(product_of(item_bytes, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
     EXPECT(plan.refused == NULL);
     EXPECT_EQ(plan.tensor() || plan.is_small, plan.precision != GK_PRECISION_STRICT);
     return static_cast<int>(plan.plan);
   };
   const int automatic = GK_PLAN_AUTO, mma = GK_PLAN_MMA, wgmma = GK_PLAN_WGMMA;
-  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, older), automatic);
-  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, ampere), mma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, hopper), wgmma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_STRICT, hopper), automatic);
-  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 32, GK_PRECISION_DEFAULT, hopper), automatic);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_TF32, older), automatic);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_TF32, hopper), wgmma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 128, GK_PRECISION_TF32, hopper), wgmma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 128, GK_PRECISION_TF32, ampere), mma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 129, GK_PRECISION_TF32, ampere), automatic);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 256, GK_PRECISION_TF32, ampere), mma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_EMULATED, ampere), mma);
-  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
-  hook_product flat = product_of(HOOK_ITEM_F32, 64, 8192, 8192, GK_PRECISION_EMULATED, GK_PLAN_AUTO);
+  EXPECT_EQ(plan_of(half_type, 1024, GK_PRECISION_DEFAULT, older), automatic);
+  EXPECT_EQ(plan_of(half_type, 1024, GK_PRECISION_DEFAULT, ampere), mma);
+  EXPECT_EQ(plan_of(half_type, 1024, GK_PRECISION_DEFAULT, hopper), wgmma);
+  EXPECT_EQ(plan_of(half_type, 1024, GK_PRECISION_STRICT, hopper), automatic);
+  EXPECT_EQ(plan_of(half_type, 32, GK_PRECISION_DEFAULT, hopper), automatic);
+  EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
+  EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_TF32, older), automatic);
+  EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(f32, 128, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(f32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
+  EXPECT_EQ(plan_of(f32, 128, GK_PRECISION_TF32, ampere), mma);
+  EXPECT_EQ(plan_of(f32, 129, GK_PRECISION_TF32, ampere), automatic);
+  EXPECT_EQ(plan_of(f32, 256, GK_PRECISION_TF32, ampere), mma);
+  EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_EMULATED, ampere), mma);
+  EXPECT_EQ(plan_of(f32, 128, GK_PRECISION_EMULATED, ampere), automatic);
+  hook_product flat = product_of(f32, 64, 8192, 8192, GK_PRECISION_EMULATED, GK_PLAN_AUTO);
   EXPECT(!hook_plan_product(flat, hopper).tensor()); /* splitting would take longer */
   flat.m = 256;
   EXPECT(hook_plan_product(flat, hopper).tensor());
-  EXPECT_EQ(plan_of(HOOK_ITEM_F64, 4096, GK_PRECISION_STRICT, hopper), automatic);
-  hook_product thin = product_of(HOOK_ITEM_BF16, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  EXPECT_EQ(plan_of(f64, 4096, GK_PRECISION_STRICT, hopper), automatic);
+  hook_product thin = product_of(half_type, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   EXPECT(!hook_plan_product(thin, ampere).tensor());
   thin.plan = GK_PLAN_MMA;
   EXPECT(hook_plan_product(thin, ampere).tensor());
-  const auto thin_plan = [&](hook_item item, size_t m, size_t n, size_t k) {
+  const auto thin_plan = [&](size_t item_bytes, size_t m, size_t n, size_t k) {
     return static_cast<int>(
-        hook_plan_product(product_of(item, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO), hopper).plan);
+        hook_plan_product(product_of(item_bytes, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO), hopper).plan);
   };
-  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 8192, 8192), wgmma);
-  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 8191, 8192), automatic); /* would be copied */
-  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 8192, 8191), automatic);
-  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 8192, 1, 8192), automatic);
-  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 2048, 4096), automatic);
-  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 4096, 4096), wgmma);
-  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 2, 4096, 4096), wgmma);
-  EXPECT_EQ(thin_plan(HOOK_ITEM_F32, 1, 8192, 8192), automatic);
-  hook_product padded = product_of(HOOK_ITEM_BF16, 4, 4096, 4096, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  EXPECT_EQ(thin_plan(half_type, 1, 8192, 8192), wgmma);
+  EXPECT_EQ(thin_plan(half_type, 1, 8191, 8192), automatic); /* would be copied */
+  EXPECT_EQ(thin_plan(half_type, 1, 8192, 8191), automatic);
+  EXPECT_EQ(thin_plan(half_type, 8192, 1, 8192), automatic);
+  EXPECT_EQ(thin_plan(half_type, 1, 2048, 4096), automatic);
+  EXPECT_EQ(thin_plan(half_type, 1, 4096, 4096), wgmma);
+  EXPECT_EQ(thin_plan(half_type, 2, 4096, 4096), wgmma);
+  EXPECT_EQ(thin_plan(f32, 1, 8192, 8192), automatic);
+  hook_product padded = product_of(half_type, 4, 4096, 4096, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   EXPECT(hook_plan_product(padded, hopper).tensor());
   padded.b.leading_dim = 4097; /* would be copied */
   EXPECT(!hook_plan_product(padded, hopper).tensor());
@@ -243,7 +246,7 @@ TEST(planner_keeps_strides_within_tma_limits) {
   const size_t limit = size_t(1) << 37;
   for (int which = 0; which < 4; which++)
     for (size_t more : {size_t(0), size_t(8)}) {
-      hook_product p = product_of(HOOK_ITEM_F16, 256, 256, 256, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+      hook_product p = product_of(half_type, 256, 256, 256, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
       p.batch = 2, p.a.stride = p.b.stride = 1 << 16;
       (which == 0   ? p.a.leading_dim
        : which == 1 ? p.b.leading_dim
@@ -258,7 +261,7 @@ TEST(planner_keeps_strides_within_tma_limits) {
  * used. */
 TEST(planner_splits_no_more_than_tiles_can_be_numbered) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA};
-  hook_product p = product_of(HOOK_ITEM_F16, 10, 1, 1025, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA);
+  hook_product p = product_of(half_type, 10, 1, 1025, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA);
   p.batch = size_t(1) << 23;
   EXPECT_EQ(hook_plan_product(p, hopper).a.split, 16u);
   p.batch = size_t(1) << 25;
@@ -272,7 +275,7 @@ TEST(planner_splits_no_more_than_tiles_can_be_numbered) {
 
 TEST(planner_copies_what_is_not_aligned) {
   const hook_matmul_gpu gpu = {132, 166912, GK_PLAN_MMA};
-  hook_product p = product_of(HOOK_ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_MMA);
+  hook_product p = product_of(half_type, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_MMA);
   const auto copies = [&] {
     const hook_product_plan plan = hook_plan_product(p, gpu);
     EXPECT_EQ(plan.work_bytes(1) > 0, plan.a.wanted || plan.b.wanted);
@@ -290,7 +293,7 @@ TEST(planner_copies_what_is_not_aligned) {
   EXPECT_EQ(two.work_bytes(2), 2 * two.work_bytes(1) - 256);
   p.a.stride = 0;
   EXPECT_EQ(copies(), 0);
-  p.item = HOOK_ITEM_F32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
+  p.item_bytes = f32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
   EXPECT_EQ(copies(), 0); /* elements are rounded as fragments are loaded, from either order */
   p.b.leading_dim = 113;
   EXPECT_EQ(copies(), 2);
@@ -303,19 +306,19 @@ TEST(planner_copies_what_is_not_aligned) {
 
 /* A small unaligned product runs on the strict kernels, which take any alignment: a copy would take longer. */
 TEST(planner_copies_nothing_for_small_products) {
-  const auto tensor = [](hook_item item, size_t edge, size_t batch, size_t shift, bool wgmma) {
-    const gk_precision precision = item == HOOK_ITEM_F32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
-    hook_product p = product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO);
+  const auto tensor = [](size_t item_bytes, size_t edge, size_t batch, size_t shift, bool wgmma) {
+    const gk_precision precision = item_bytes == f32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
+    hook_product p = product_of(item_bytes, edge, edge, edge, precision, GK_PLAN_AUTO);
     p.b.address += shift;
     p.batch = batch, p.a.stride = p.b.stride = edge * edge;
     return hook_plan_product(p, {132, 232448, wgmma ? GK_PLAN_WGMMA : GK_PLAN_MMA}).tensor();
   };
-  for (hook_item item : {HOOK_ITEM_F16, HOOK_ITEM_BF16, HOOK_ITEM_F32}) {
-    EXPECT(tensor(item, 128, 1, 0, false) && tensor(item, 128, 1, 0, true)); /* no copies */
-    EXPECT(!tensor(item, 128, 1, 4, false) && !tensor(item, 128, 1, 4, true));
-    EXPECT(!tensor(item, 352, 1, 4, false) && tensor(item, 352, 1, 4, true));
-    EXPECT(tensor(item, 360, 1, 4, false));
-    EXPECT(tensor(item, 128, 30, 4, false) && tensor(item, 128, 30, 4, true));
+  for (size_t item_bytes : {half_type, f32}) {
+    EXPECT(tensor(item_bytes, 128, 1, 0, false) && tensor(item_bytes, 128, 1, 0, true)); /* no copies */
+    EXPECT(!tensor(item_bytes, 128, 1, 4, false) && !tensor(item_bytes, 128, 1, 4, true));
+    EXPECT(!tensor(item_bytes, 352, 1, 4, false) && tensor(item_bytes, 352, 1, 4, true));
+    EXPECT(tensor(item_bytes, 360, 1, 4, false));
+    EXPECT(tensor(item_bytes, 128, 30, 4, false) && tensor(item_bytes, 128, 30, 4, true));
   }
 }
 
@@ -323,7 +326,7 @@ TEST(planner_copies_nothing_for_small_products) {
 TEST(planner_copies_for_tf32_what_has_to_be) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA};
   const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
-    hook_product p = product_of(HOOK_ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
+    hook_product p = product_of(f32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
     p.a.k_major = !(trans & 1), p.a.leading_dim = (p.a.k_major ? k : m) + pad;
     p.b.k_major = trans >> 1, p.b.leading_dim = p.b.k_major ? k : n;
     const hook_product_plan plan = hook_plan_product(p, hopper);
@@ -351,7 +354,7 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
 TEST(planner_copies_what_begins_within_sectors) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, ampere = {132, 166912, GK_PLAN_MMA};
   const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const hook_matmul_gpu &gpu) {
-    hook_product p = product_of(HOOK_ITEM_BF16, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+    hook_product p = product_of(half_type, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
     p.b.address += shift;
     const hook_product_plan plan = hook_plan_product(p, gpu);
     return plan.a.wanted + 2 * plan.b.wanted;
@@ -370,7 +373,7 @@ TEST(planner_copies_what_begins_within_sectors) {
 /* The number of strided matrices that A is split into, so that rows are aligned to sectors, where that beats a copy. */
 TEST(planner_splits_what_is_not_aligned) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, ampere = {132, 166912, GK_PLAN_MMA};
-  hook_product p = product_of(HOOK_ITEM_BF16, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  hook_product p = product_of(half_type, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   const auto split = [&](const hook_matmul_gpu &gpu) {
     const hook_product_plan plan = hook_plan_product(p, gpu);
     EXPECT(plan.a.split == 1 || !plan.a.wanted);
@@ -403,7 +406,7 @@ TEST(planner_splits_what_is_not_aligned) {
   EXPECT_EQ(split(hopper), 1u);
   p.n = 100, p.a.k_major = false;
   EXPECT_EQ(split(hopper), 1u);
-  p = product_of(HOOK_ITEM_F32, 2047, 333, 5001, GK_PRECISION_TF32, GK_PLAN_AUTO);
+  p = product_of(f32, 2047, 333, 5001, GK_PRECISION_TF32, GK_PLAN_AUTO);
   EXPECT_EQ(split(hopper), 8u);
   p.precision = GK_PRECISION_EMULATED;
   EXPECT_EQ(split(hopper), 1u);
@@ -412,18 +415,18 @@ TEST(planner_splits_what_is_not_aligned) {
 TEST(refused_plans) {
   const hook_matmul_gpu older = {40, 65536, GK_PLAN_AUTO}, ampere = {108, 166912, GK_PLAN_MMA},
                         hopper = {132, 232448, GK_PLAN_WGMMA};
-  const auto refused = [](hook_item item, gk_precision precision, gk_plan plan, const hook_matmul_gpu &gpu) {
-    const char *const why = hook_plan_product(product_of(item, 64, 64, 64, precision, plan), gpu).refused;
+  const auto refused = [](size_t item_bytes, gk_precision precision, gk_plan plan, const hook_matmul_gpu &gpu) {
+    const char *const why = hook_plan_product(product_of(item_bytes, 64, 64, 64, precision, plan), gpu).refused;
     return why ? why : "";
   };
-  EXPECT_HAS(refused(HOOK_ITEM_F16, GK_PRECISION_TF32, GK_PLAN_AUTO, ampere), "one of float");
-  EXPECT_HAS(refused(HOOK_ITEM_F64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
-  EXPECT_HAS(refused(HOOK_ITEM_F32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
-  EXPECT_HAS(refused(HOOK_ITEM_F32, GK_PRECISION_TF32, HOOK_PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
-  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, older), "sm_80");
-  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");
-  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, hopper), "build the program for sm_90");
-  EXPECT_EQ(std::string(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, HOOK_PLAN_TILE_64, ampere)), std::string());
+  EXPECT_HAS(refused(half_type, GK_PRECISION_TF32, GK_PLAN_AUTO, ampere), "one of float");
+  EXPECT_HAS(refused(f64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
+  EXPECT_HAS(refused(f32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
+  EXPECT_HAS(refused(f32, GK_PRECISION_TF32, HOOK_PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
+  EXPECT_HAS(refused(half_type, GK_PRECISION_DEFAULT, GK_PLAN_MMA, older), "sm_80");
+  EXPECT_HAS(refused(half_type, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");
+  EXPECT_HAS(refused(half_type, GK_PRECISION_DEFAULT, GK_PLAN_MMA, hopper), "build the program for sm_90");
+  EXPECT_EQ(std::string(refused(half_type, GK_PRECISION_DEFAULT, HOOK_PLAN_TILE_64, ampere)), std::string());
   device_array<float> a(std::vector<float>(64, 1.0f)), c(64);
   gk_matmul_opts o = gk_matmul_opts();
   o.plan = GK_PLAN_MMA;

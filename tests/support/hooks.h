@@ -78,11 +78,6 @@
 #define hook_hopper_clocks gk__hopper_clocks
 #define hook_identity gk__identity
 #define hook_is_hopper_plan gk__is_hopper_plan
-#define hook_item gk__item
-#define HOOK_ITEM_BF16 GK__ITEM_BF16
-#define HOOK_ITEM_F16 GK__ITEM_F16
-#define HOOK_ITEM_F32 GK__ITEM_F32
-#define HOOK_ITEM_F64 GK__ITEM_F64
 #define HOOK_K_MAJOR GK__K_MAJOR
 #define HOOK_KERNEL(...) GK__KERNEL(__VA_ARGS__)
 #define hook_matmul_args gk__matmul_args
