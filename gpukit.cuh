@@ -8343,15 +8343,6 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
   if (plan->product_bytes) partials->measure(plan->product_bytes, batch);
   return cudaSuccess;
 }
-/* Adds the size of the partials of a product of Items, which the caller plans by these kernels, to *partials. */
-template <class Item>
-cudaError_t gk__measure_mma(gk_precision precision, size_t m, size_t n, size_t k, size_t batch,
-                            gk__partials *partials) {
-  gk__mma_plan plan;
-  return precision == GK_PRECISION_EMULATED
-             ? gk__plan_mma<6, __nv_bfloat16>(m, n, k, batch, &plan, partials)
-             : gk__plan_mma<1, gk__tensor_element<Item>>(m, n, k, batch, &plan, partials);
-}
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
  *
@@ -10492,7 +10483,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
   return cudaSuccess;
 }
 /* A kind of product on tensor cores. Arguments are checked and memory is allocated before the first launch. */
-template <int Preparation, int Products, class Element> struct gk__tensor_path {
+template <int Preparation, int Products, class Element> struct gk__tensor_path : gk__no_path {
   template <class Args> static cudaError_t find_gpu(gk__matmul_gpu *gpu) {
     typedef typename gk__mma_tiles<Products, Element>::small_config config;
     return gk__find_tensor_gpu(
@@ -10520,6 +10511,8 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path {
           gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
     return partials.end(gk__free_temporary(status, area.temporary, "gk_matmul", stream));
   }
+};
+template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
   template <class Args> static cudaError_t run_small(const Args &p, const gk_scratch *scratch, cudaStream_t stream) {
     gk__matmul_gpu gpu;
     gk__partials partials(scratch, stream);
@@ -10528,43 +10521,14 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path {
   }
 };
 
-/* Precision of a call whose template arguments name none: its kernels are compiled for all of them. */
-enum { GK__EVERY_PRECISION = -1 };
-/* The kinds of products whose kernels are compiled for a call. The strict kernels always are, because small and thin
- * products run on them. */
-template <int Precision, class Item> struct gk__tensor_paths {
-  static const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value,
-                    is_half = gk__half_traits<Item>::is_half;
-  template <bool Compiled, class Path> using path = typename std::conditional<Compiled, Path, gk__no_path>::type;
-  typedef path<is_half && Precision != GK_PRECISION_STRICT, gk__tensor_path<GK__PREPARE_COPY, 1, Item>> half_types;
-  typedef path<is_float && (every || Precision == GK_PRECISION_TF32), gk__tensor_path<GK__PREPARE_TF32, 1, float>> tf32;
-  typedef path<is_float && (every || Precision == GK_PRECISION_EMULATED),
-               gk__tensor_path<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>>
-      emulated;
-};
-/* What the plan of a call for tensor cores depends on. plan_only: the kernels of the precision may not be compiled, so
- * another one is asked in their place. */
-template <int Precision, class Args>
-cudaError_t gk__find_gpu_of_call(gk_precision precision, bool plan_only, gk__matmul_gpu *gpu) {
-  typedef typename Args::item_type Item;
-  typedef gk__tensor_paths<Precision, Item> paths;
-  if (plan_only)
-    return gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), gk__tensor_type<gk__tensor_element<Item>>::code, gpu);
-  if (precision == GK_PRECISION_TF32) return paths::tf32::template find_gpu<Args>(gpu);
-  if (precision == GK_PRECISION_EMULATED) return paths::emulated::template find_gpu<Args>(gpu);
-  return paths::half_types::template find_gpu<Args>(gpu);
-}
-/* A planned product. */
-template <int Precision, class Args>
-cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms, gk_plan strict_plan,
-                            const gk_scratch *scratch, cudaStream_t stream) {
-  typedef gk__tensor_paths<Precision, typename Args::item_type> paths;
-  if (plan.precision == GK_PRECISION_TF32) return paths::tf32::run(p, plan, sms, scratch, stream);
-  if (plan.precision == GK_PRECISION_EMULATED) return paths::emulated::run(p, plan, sms, scratch, stream);
-  if (plan.is_small) return paths::half_types::run_small(p, scratch, stream);
-  if (plan.tensor()) return paths::half_types::run(p, plan, sms, scratch, stream);
-  return gk__matmul_strict(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, scratch, stream);
-}
+/* The kernels by tensor cores that are compiled for a call of this precision. The strict kernels always are, because
+ * small and thin products run on them. */
+template <int Precision, class Item>
+struct gk__tensor_path_of : std::conditional<gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT,
+                                             gk__half_path<Item>, gk__no_path>::type {};
+template <> struct gk__tensor_path_of<GK_PRECISION_TF32, float> : gk__tensor_path<GK__PREPARE_TF32, 1, float> {};
+template <>
+struct gk__tensor_path_of<GK_PRECISION_EMULATED, float> : gk__tensor_path<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16> {};
 
 /* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
 inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t row_count, size_t col_count,
@@ -10645,7 +10609,9 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
 /* What gk_matmul_plan reports. */
 template <class Args>
 cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
+  typedef gk__tensor_element<typename Args::item_type> element_type;
   gk__partials partials(NULL, 0);
+  gk__mma_plan mma_plan;
   path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
   path->copies_a = plan.tensor() && plan.a.wanted;
@@ -10656,7 +10622,9 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, p.batch, &partials));
   if (plan.plan == GK_PLAN_MMA)
-    GK_TRY(gk__measure_mma<typename Args::item_type>(plan.precision, p.m, p.n, p.k, p.batch, &partials));
+    GK_TRY(plan.precision == GK_PRECISION_EMULATED
+               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)
+               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, &mma_plan, &partials));
   if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
   return cudaSuccess;
 }
@@ -10666,20 +10634,24 @@ template <int Precision, class Item, class Out, class Func>
 cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
                        gk_matmul_path *path, cudaStream_t stream, const Func &func) {
   typedef typename gk__carried<Item>::type Acc;
+  typedef gk__matmul_args<Item, Out, Acc, Func> args;
+  typedef gk__tensor_path_of<Precision, Item> tensor_path;
   gk__clear_detail();
   const gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
-  gk__matmul_args<Item, Out, Acc, Func> p = gk__args_of_call<Acc>(a, b, c, m, n, k, options, func);
+  args p = gk__args_of_call<Acc>(a, b, c, m, n, k, options, func);
   if (path) *path = gk_matmul_path();
   if (m == 0 || n == 0) return cudaSuccess;
   GK_TRY(gk__check_call(&p, options));
 
-  const bool is_half_type = gk__half_traits<Item>::is_half;
-  gk__matmul_gpu gpu = gk__matmul_gpu();
-  if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
-    GK_TRY((gk__find_gpu_of_call<Precision, gk__matmul_args<Item, Out, Acc, Func>>(options.precision, path, &gpu)));
   const gk__product_operand from_a = {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
                             from_b = {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b};
   const gk__product call = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
+  gk__matmul_gpu gpu = gk__matmul_gpu();
+  /* If the call is only described, the kernels of its precision may not be compiled: another one stands for them. */
+  if (gk__asks_for_tensor(call))
+    GK_TRY(path ? gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), gk__tensor_type<gk__tensor_element<Item>>::code,
+                                      &gpu)
+                : tensor_path::template find_gpu<args>(&gpu));
   const gk__product_plan plan = gk__plan_product(call, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
@@ -10687,7 +10659,9 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
                     static_cast<int>(options.plan), plan.refused);
   if (path) return gk__describe_path(p, plan, strict_plan, path);
   GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
-  return gk__run_product<Precision>(p, plan, gpu.sms, strict_plan, options.scratch, stream);
+  if (plan.is_small) return tensor_path::run_small(p, options.scratch, stream);
+  if (plan.tensor()) return tensor_path::run(p, plan, gpu.sms, options.scratch, stream);
+  return gk__matmul_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, options.scratch, stream);
 }
 
 /* The same for any types. One assertion explains an unsupported combination, so the call continues with types that
@@ -10742,7 +10716,14 @@ cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t 
 template <class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                          const gk_matmul_opts *opts, cudaStream_t stream) {
-  return gk__matmul_call<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
+  /* Of these precisions only floats have kernels. */
+  const bool is_float = std::is_same<typename gk__known<gk__item_of_array<const InputA>>::type, float>::value;
+  const int tf32 = is_float ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT,
+            emulated = is_float ? GK_PRECISION_EMULATED : GK_PRECISION_DEFAULT;
+  if (opts && opts->precision == GK_PRECISION_TF32) return gk__matmul_call<tf32>(a, b, c, m, n, k, opts, NULL, stream);
+  if (opts && opts->precision == GK_PRECISION_EMULATED)
+    return gk__matmul_call<emulated>(a, b, c, m, n, k, opts, NULL, stream);
+  return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, opts, NULL, stream);
 }
 /* The options of a call for one precision. */
 inline cudaError_t gk__options_for(const char *call, gk_precision precision, const gk_matmul_opts *opts,
@@ -10810,8 +10791,7 @@ cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, dou
                                                       const gk__identity &);
 #define GK__PRODUCTS_OF(which, item, out)                                                                              \
   GK__PRODUCTS_BY(which, GK_PRECISION_DEFAULT, item, out)                                                              \
-  GK__PRODUCTS_BY(which, GK_PRECISION_STRICT, item, out)                                                               \
-  GK__PRODUCTS_BY(which, GK__EVERY_PRECISION, item, out)
+  GK__PRODUCTS_BY(which, GK_PRECISION_STRICT, item, out)
 #ifdef GPUKIT_PRODUCTS_F32
 #define GK__PRODUCTS_F32(which)                                                                                        \
   GK__PRODUCTS_OF(which, float, float)                                                                                 \
