@@ -10664,25 +10664,6 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   return gk__matmul_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, options.scratch, stream);
 }
 
-/* The same for any types. One assertion explains an unsupported combination, so the call continues with types that
- * exist. */
-template <int Precision, class Item, class Out, class Func>
-cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                          const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream, const Func &func) {
-  typedef typename gk__known<Item>::type In;
-  typedef typename gk__carried<In>::type Acc;
-  typedef typename gk__known<Out>::type Result;
-  const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
-  const bool output = std::is_same<Result, In>::value || std::is_same<Result, Acc>::value;
-  static_assert(inputs, "gk_matmul: A and B are of float, double, __half or __nv_bfloat16");
-  static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
-  typedef typename std::conditional<inputs, In, float>::type from;
-  typedef typename std::conditional<inputs && output, Result, from>::type result_type;
-  return gk__matmul<Precision>(reinterpret_cast<const from *>(gk__known_array(a)),
-                               reinterpret_cast<const from *>(gk__known_array(b)),
-                               reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream, func);
-}
-
 /* An error if a gk_array has fewer elements than a product uses. */
 template <class InputA, class InputB, class Output>
 cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Output &c, size_t m, size_t n, size_t k,
@@ -10700,18 +10681,29 @@ cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Outp
   return gk__check_size("gk_matmul", "C", c, gk__matrix_extent(m, n, ldc, stride_c, batch));
 }
 
-/* The same for arguments of the calls below. */
+/* The same for arguments of the calls below. One assertion explains an unsupported combination, so the call continues
+ * with types that exist. */
 template <int Precision, class InputA, class InputB, class Output, class Func = gk__identity>
 cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
                             const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream,
                             const Func &func = Func()) {
   typedef gk__item_of_array<const InputA> Item;
+  typedef typename gk__known<Item>::type In;
+  typedef typename gk__carried<In>::type Acc;
+  typedef typename gk__known<gk__item_of_array<Output>>::type Out;
+  const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
+  const bool output = std::is_same<Out, In>::value || std::is_same<Out, Acc>::value;
   static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
                 "gk_matmul: A and B have elements of the same type");
+  static_assert(inputs, "gk_matmul: A and B are of float, double, __half or __nv_bfloat16");
+  static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
+  typedef typename std::conditional<inputs, In, float>::type from;
+  typedef typename std::conditional<inputs && output, Out, from>::type result_type;
   GK_TRY(gk__check_product_sizes(a, b, c, m, n, k, opts ? *opts : gk_matmul_opts()));
-  return gk__matmul_of<Precision>(static_cast<const Item *>(gk__pointer_to(a)),
-                                  reinterpret_cast<const Item *>(gk__pointer_to(b)), gk__pointer_to(c), m, n, k, opts,
-                                  path, stream, func);
+  return gk__matmul<Precision>(reinterpret_cast<const from *>(gk__known_array(gk__pointer_to(a))),
+                               reinterpret_cast<const from *>(gk__known_array(gk__pointer_to(b))),
+                               reinterpret_cast<result_type *>(gk__known_output(gk__pointer_to(c))), m, n, k, opts,
+                               path, stream, func);
 }
 template <class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
@@ -10786,9 +10778,9 @@ cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, dou
 #endif
 #endif
 #define GK__PRODUCTS_BY(which, precision, item, out)                                                                   \
-  which template cudaError_t gk__matmul_of<precision>(const item *, const item *, out *, size_t, size_t, size_t,       \
-                                                      const gk_matmul_opts *, gk_matmul_path *, cudaStream_t,          \
-                                                      const gk__identity &);
+  which template cudaError_t gk__matmul<precision>(const item *, const item *, out *, size_t, size_t, size_t,          \
+                                                   const gk_matmul_opts *, gk_matmul_path *, cudaStream_t,             \
+                                                   const gk__identity &);
 #define GK__PRODUCTS_OF(which, item, out)                                                                              \
   GK__PRODUCTS_BY(which, GK_PRECISION_DEFAULT, item, out)                                                              \
   GK__PRODUCTS_BY(which, GK_PRECISION_STRICT, item, out)
