@@ -10355,13 +10355,6 @@ cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_pla
   partials->measuring = true;
   return gk__enqueue_strict(p, order, plan, partials);
 }
-/* A strict product with a given split. */
-template <class Args>
-cudaError_t gk__matmul_strict(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
-                              cudaStream_t stream) {
-  gk__partials partials(scratch, stream);
-  return partials.end(gk__enqueue_strict(p, order, plan, &partials));
-}
 
 /* The view of an operand or of its copy, and the description of the copy. */
 template <class Element, class Item>
@@ -10451,8 +10444,9 @@ template <class Args> cudaError_t gk__measure_fallback(Args p, size_t products_p
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
                                        const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
-                                       gk__partials *partials, cudaStream_t stream) {
+                                       gk__partials *partials) {
   const size_t batch = p.batch;
+  const cudaStream_t stream = partials->stream;
   unsigned *const fallback_flag =
       Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   for (size_t done = 0; done < batch; done += area.at_once) {
@@ -10491,33 +10485,26 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
         gk__tensor_type<Element>::code, gpu);
   }
   template <class Args>
-  static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, const gk_scratch *scratch,
-                         cudaStream_t stream) {
+  static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, gk__partials *partials) {
     gk__work_area area;
-    gk__partials partials(scratch, stream);
     gk__mma_plan mma_plan = gk__mma_plan();
-    GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
+    GK_TRY(gk__plan_work_area(plan, p.batch, partials->given, &area));
     if (plan.plan == GK_PLAN_MMA)
-      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
-    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
-    GK_TRY(partials.begin());
-    cudaError_t status = cudaSuccess;
+      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, partials)));
+    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, partials));
+    GK_TRY(partials->begin());
     if (area.bytes && !area.memory) {
-      status = gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", stream);
+      GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", partials->stream));
       area.memory = static_cast<unsigned char *>(area.temporary);
     }
-    if (status == cudaSuccess)
-      status =
-          gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
-    return partials.end(gk__free_temporary(status, area.temporary, "gk_matmul", stream));
+    return gk__free_temporary(
+        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, partials),
+        area.temporary, "gk_matmul", partials->stream);
   }
 };
 template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
-  template <class Args> static cudaError_t run_small(const Args &p, const gk_scratch *scratch, cudaStream_t stream) {
-    gk__matmul_gpu gpu;
-    gk__partials partials(scratch, stream);
-    GK_TRY(gk__find_matmul_gpu(&gpu));
-    return partials.end(gk__matmul_small_halves(p, &partials, gpu.smem_limit));
+  template <class Args> static cudaError_t run_small(const Args &p, int smem_limit, gk__partials *partials) {
+    return gk__matmul_small_halves(p, partials, smem_limit);
   }
 };
 
@@ -10659,9 +10646,10 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
                     static_cast<int>(options.plan), plan.refused);
   if (path) return gk__describe_path(p, plan, strict_plan, path);
   GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
-  if (plan.is_small) return tensor_path::run_small(p, options.scratch, stream);
-  if (plan.tensor()) return tensor_path::run(p, plan, gpu.sms, options.scratch, stream);
-  return gk__matmul_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, options.scratch, stream);
+  gk__partials partials(options.scratch, stream);
+  if (plan.is_small) return partials.end(tensor_path::run_small(p, gpu.smem_limit, &partials));
+  if (plan.tensor()) return partials.end(tensor_path::run(p, plan, gpu.sms, &partials));
+  return partials.end(gk__enqueue_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, &partials));
 }
 
 /* An error if a gk_array has fewer elements than a product uses. */

@@ -73,6 +73,7 @@
 #define hook_clocks gk__clocks
 #define hook_code_kernel gk__code_kernel
 #define hook_each_mma_plan gk__each_mma_plan
+#define hook_enqueue_strict gk__enqueue_strict
 #define hook_find_matmul_gpu gk__find_matmul_gpu
 #define hook_find_tensor_gpu gk__find_tensor_gpu
 #define hook_hopper_clocks gk__hopper_clocks
@@ -83,7 +84,6 @@
 #define hook_matmul_args gk__matmul_args
 #define hook_matmul_output gk__matmul_output
 #define HOOK_MATMUL_PARTITIONS GK__MATMUL_PARTITIONS
-#define hook_matmul_strict gk__matmul_strict
 #define hook_max_split_bits gk__max_split_bits
 #define hook_measure_partials gk__measure_partials
 #define hook_measured_reduce_costs gk__measured_reduce_costs
