@@ -8373,6 +8373,15 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
 
 static const size_t gk__wgmma_max_tiles = 0x7fffffff / 8; /* of a launch */
 
+/* Stands for paths that a type or a build does not have. */
+struct gk__no_path {
+  template <class... Params> static bool takes(const Params &...) { return false; }
+  template <class... Params> static unsigned hopper(const Params &...) { return 0; }
+  template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
+  template <class... Params> static cudaError_t run_small(const Params &...) { return cudaErrorNotSupported; }
+  template <class> static cudaError_t find_gpu(gk__matmul_gpu *) { return cudaSuccess; }
+};
+
 #ifdef GK__WGMMA
 
 /* map, operand: the CUtensorMapDataType of C, and that of A and B. Floats are loaded as tf32: TMA rounds them. */
@@ -9236,46 +9245,37 @@ typedef gk__wgmma_tile<256, 128, 4, 693, 770, 1432> gk__wgmma_256_128;
 typedef gk__wgmma_tile<128, 128, 6, 357, 422, 613> gk__wgmma_128_128;
 typedef gk__wgmma_tile<64, 128, 8, 209, 307, 517> gk__wgmma_64_128;
 typedef gk__wgmma_tile<64, 64, 12, 116, 169, 389> gk__wgmma_64_64;
-/* The tiles of half-precision types and of emulated fp32, with both operands in shared memory. */
-template <int Products> struct gk__wgmma_tile_set {
-  typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 345, 1500>,
-                          gk__wgmma_tile<128, 64, 2, 182, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 110, 600>>
-      type;
-};
-template <> struct gk__wgmma_tile_set<1> {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 699, 780, 742>, gk__wgmma_256_128,
-                          gk__wgmma_tile<128, 192, 4, 528, 597, 1084>, gk__wgmma_128_128, gk__wgmma_64_128,
-                          gk__wgmma_tile<128, 64, 8, 217, 307, 414>, gk__wgmma_64_64,
-                          gk__wgmma_tile<64, 192, 5, 312, 453, 830>>
-      type;
-};
-template <int Products, class Element, class Out, class Func>
-cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
-  return gk__wgmma_tile_set<Products>::type::run(p, sms, stream);
-}
+/* The tiles of half-precision types, with both operands in shared memory. */
+template <int Products, class Element>
+struct gk__wgmma_tile_set : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 699, 780, 742>, gk__wgmma_256_128,
+                                            gk__wgmma_tile<128, 192, 4, 528, 597, 1084>, gk__wgmma_128_128,
+                                            gk__wgmma_64_128, gk__wgmma_tile<128, 64, 8, 217, 307, 414>,
+                                            gk__wgmma_64_64, gk__wgmma_tile<64, 192, 5, 312, 453, 830>> {};
+/* Emulated fp32. */
+template <class Element>
+struct gk__wgmma_tile_set<6, Element>
+    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 2, 345, 345, 1500>, gk__wgmma_tile<128, 64, 2, 182, 182, 1000>,
+                      gk__wgmma_tile<64, 64, 4, 110, 110, 600>> {};
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
  * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
  * over random shapes, 3 % over large ones with K-major operands, and up to 14 % on one shape; the last one gains 0.7 %
  * over 101 products with K-major operands. A file with products of tf32 compiles in 0.83 of the time without these
- * tiles. */
-template <int Products, class Out, class Func>
-cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out, Func> &p, int sms, cudaStream_t stream) {
+ * tiles. Else b is in registers, and two warpgroups multiply its 128 columns. */
+template <> struct gk__wgmma_tile_set<1, float> {
   typedef gk__wgmma_tiles<1, false, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64>
       k_major_tiles;
   typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 644, 801, 3245>,
                           gk__wgmma_tile<192, 128, 4, 497, 608, 2553>, gk__wgmma_tile<128, 128, 6, 359, 481, 1569>,
                           gk__wgmma_tile<64, 128, 8, 288, 327, 851>>
-      register_tiles; /* the 128 columns are multiplied by two warpgroups */
-  if (p.a.k_major && p.b.k_major) return k_major_tiles::run(p, sms, stream);
-  return register_tiles::run(p, sms, stream);
-}
+      register_tiles;
+  template <class Args> static cudaError_t run(const Args &p, int sms, cudaStream_t stream) {
+    return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, sms, stream) : register_tiles::run(p, sms, stream);
+  }
+};
 
 #else
 
-template <int Products, class Element, class Out, class Func>
-cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out, Func> &, int, cudaStream_t) {
-  return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
-}
+template <int Products, class Element> struct gk__wgmma_tile_set : gk__no_path {};
 
 #endif /* GK__WGMMA */
 
@@ -10213,14 +10213,6 @@ cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_c
 
 /* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
 
-/* Paths that only some types have: for the others these stand. */
-struct gk__no_path {
-  template <class... Params> static bool takes(const Params &...) { return false; }
-  template <class... Params> static unsigned hopper(const Params &...) { return 0; }
-  template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
-  template <class... Params> static cudaError_t run_small(const Params &...) { return cudaErrorNotSupported; }
-  template <class> static cudaError_t find_gpu(gk__matmul_gpu *) { return cudaSuccess; }
-};
 template <class Args> struct gk__hopper_path : gk__no_path {};
 template <class Args> struct gk__warp_tile_path : gk__no_path {};
 
@@ -10464,7 +10456,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     if (plan.a.wanted || plan.b.wanted)
       GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
                                                fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream));
-    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
+    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, sms, stream)
                                       : gk__mma_run<Products>(q, mma_plan, partials));
     if (fallback_flag) {
       gk__matmul_args<Item, Out, float, Func> strict = p;

@@ -150,7 +150,7 @@ static void check_tiles(const hook_wgmma_tiles<Products, false, Tiles...> &) {
 TEST(the_tiles_of_hopper) {
   if (!has_plan<__half, __half>(GK_PRECISION_DEFAULT, GK_PLAN_WGMMA))
     SKIP("this is no Hopper, or the program has no code for sm_90a");
-  const hook_wgmma_tile_set<1>::type tiles = {};
+  const hook_wgmma_tile_set<1, __half> tiles = {};
   check_tiles<__half, __half>(tiles);
   check_tiles<__nv_bfloat16, float>(tiles);
 }
