@@ -10566,8 +10566,7 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
   const void *const a = p.a, *const b = p.b, *const c = p.c;
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(*p.a)));
   GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(*p.a)));
-  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(*p.c)));
-  p.stride_c = opts.stride_c ? opts.stride_c : m * p.ldc;
+  p.stride_c = opts.stride_c ? opts.stride_c : gk__saturated_product(m, p.ldc);
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(*p.c)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
     return gk__fail(cudaErrorInvalidValue,
