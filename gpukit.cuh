@@ -10441,6 +10441,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
   const cudaStream_t stream = partials->stream;
   unsigned *const fallback_flag =
       Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
+  p.condition = {fallback_flag, true}; /* of the strict product; the other one has the opposite condition */
   for (size_t done = 0; done < batch; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
     gk__tensor_args<Element, Out, Func> q(p);
@@ -10450,7 +10451,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, p.batch, work_a, &raw_a, &q.a);
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, p.batch, work_b, &raw_b, &q.b);
     q.k = p.k;
-    q.condition.flag = fallback_flag;
+    q.condition.wanted = false;
     if (fallback_flag)
       GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
     if (plan.a.wanted || plan.b.wanted)
@@ -10458,12 +10459,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
                                                fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream));
     GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, sms, stream)
                                       : gk__mma_run<Products>(q, mma_plan, partials));
-    if (fallback_flag) {
-      gk__matmul_args<Item, Out, float, Func> strict = p;
-      strict.condition.flag = fallback_flag;
-      strict.condition.wanted = true;
-      GK_TRY(gk__enqueue_strict(strict, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
-    }
+    if (fallback_flag) GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
     p.skip(p.batch);
   }
   return cudaSuccess;
@@ -10626,9 +10622,9 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   const gk__product call = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
   gk__matmul_gpu gpu = gk__matmul_gpu();
   /* If the call is only described, the kernels of its precision may not be compiled: another one stands for them. */
+  const int least_code = gk__tensor_type<gk__tensor_element<Item>>::code;
   if (gk__asks_for_tensor(call))
-    GK_TRY(path ? gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), gk__tensor_type<gk__tensor_element<Item>>::code,
-                                      &gpu)
+    GK_TRY(path ? gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), least_code, &gpu)
                 : tensor_path::template find_gpu<args>(&gpu));
   const gk__product_plan plan = gk__plan_product(call, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
