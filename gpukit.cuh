@@ -5965,9 +5965,9 @@ template <class Config, class Args>
 GK__D gk__work_tile gk__work_tile_of(const Args &p, unsigned index, unsigned partitions = 1) {
   const unsigned tiles_m = static_cast<unsigned>(gk__tile_count(p.m, Config::bm)),
                  tiles_n = static_cast<unsigned>(gk__tile_count(p.n, Config::bn)), tiles = tiles_m * tiles_n;
-  const gk__raster_tile tile(index % tiles, tiles_m, tiles_n);
-  return {index / tiles / partitions, index / tiles % partitions, static_cast<size_t>(tile.row_idx) * Config::bm,
-          static_cast<size_t>(tile.col_idx) * Config::bn};
+  const gk__raster_tile raster(index % tiles, tiles_m, tiles_n);
+  return {index / tiles / partitions, index / tiles % partitions, static_cast<size_t>(raster.row_idx) * Config::bm,
+          static_cast<size_t>(raster.col_idx) * Config::bn};
 }
 
 /* Loads the first stages of a ring, all but one, if there are so many. The copies of the last of them are committed by
@@ -6324,9 +6324,9 @@ struct gk__accumulators_small {
       GK__UNROLL
       for (int l = 0; l < 4; l++) {
         if (k + l >= k_left) break;
-        const vector rows[1] = {{{a[0].value[l], a[1].value[l], a[2].value[l], a[3].value[l]}}};
-        const vector cols[1] = {*reinterpret_cast<const vector *>(b_tile + (k + l) * pitch_b)};
-        gk__multiply_outer(value, rows, cols);
+        const vector of_a[1] = {{{a[0].value[l], a[1].value[l], a[2].value[l], a[3].value[l]}}};
+        const vector of_b[1] = {*reinterpret_cast<const vector *>(b_tile + (k + l) * pitch_b)};
+        gk__multiply_outer(value, of_a, of_b);
       }
     }
   }

@@ -320,8 +320,8 @@ inline std::string refit_list(const unsigned *values, size_t count) {
 }
 /* As they stand in the header, but for the line breaks, which `make format` makes. */
 inline std::string refit_initialiser(const gk__reduce_costs &reduce) {
-  return "  const gk__reduce_costs costs = {" + std::to_string(reduce.launch) + ", " + std::to_string(reduce.round) +
-         ", " + std::to_string(reduce.kib) + "};\n";
+  return "inline gk__reduce_costs gk__measured_reduce_costs() { return {" + std::to_string(reduce.launch) + ", " +
+         std::to_string(reduce.round) + ", " + std::to_string(reduce.kib) + "}; }\n";
 }
 inline std::string refit_initialiser(const gk__plan_costs &costs) {
   const gk__simt_costs &floats = costs.floats;

@@ -207,8 +207,8 @@ TEST(planner_chooses_the_kernel) {
 TEST(planner_finds_small_products) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, older = {40, 65536, GK_PLAN_AUTO};
   const auto small = [&](size_t m, size_t n, size_t k, gk_precision precision = GK_PRECISION_DEFAULT,
-                         gk_plan plan = GK_PLAN_AUTO, hook_item item = HOOK_ITEM_F16) {
-    return hook_plan_product(product_of(item, m, n, k, precision, plan), hopper).is_small;
+                         gk_plan plan = GK_PLAN_AUTO, size_t item_bytes = half_type) {
+    return hook_plan_product(product_of(item_bytes, m, n, k, precision, plan), hopper).is_small;
   };
   EXPECT(small(32, 32, 32) && small(127, 127, 127) && small(32, 132 * 32 - 1, 33) && small(75, 75, 383));
   EXPECT(!small(128, 128, 128)); /* needs no copies */
@@ -217,8 +217,8 @@ TEST(planner_finds_small_products) {
   EXPECT(!small(3, 75, 129) && small(3, 75, 127));
   EXPECT(!small(75, 75, 75, GK_PRECISION_STRICT) && !small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_SIMT));
   EXPECT(!small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA) && !small(75, 75, 0));
-  EXPECT(!small(75, 75, 75, GK_PRECISION_TF32, GK_PLAN_AUTO, HOOK_ITEM_F32));
-  hook_product batch = product_of(HOOK_ITEM_BF16, 33, 33, 33, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  EXPECT(!small(75, 75, 75, GK_PRECISION_TF32, GK_PLAN_AUTO, f32));
+  hook_product batch = product_of(half_type, 33, 33, 33, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   batch.batch = 33;
   EXPECT(hook_plan_product(batch, hopper).is_small && !hook_plan_product(batch, older).is_small);
   batch.batch = 34;

@@ -143,7 +143,7 @@ template <class T, class O, class Func> struct product_by_order {
   }
   cudaError_t launch(gk_plan plan, const gk_scratch *scratch, size_t max_blocks) {
     args.max_blocks = max_blocks;
-    hook_partials partials = hook_partials_of(scratch, 0);
+    hook_partials partials(scratch, 0);
     return partials.end(hook_enqueue_strict(args, order, plan, &partials));
   }
   void check(gk_plan plan, const gk_scratch *scratch = NULL, size_t max_blocks = 0) {
