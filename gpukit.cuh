@@ -5634,20 +5634,23 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   static const int items = Natural && items_k_major > items_mn_major ? items_k_major : items_mn_major; /* of a stage */
   static const bool async = GK__HAS_CP_ASYNC && std::is_same<Item, Acc>::value;
 
-  template <bool ByVector, bool KMajor>
-  struct map_of : std::conditional<KMajor && !Natural, gk__transpose_map<TileDepth, Threads>,
-                                   gk__copy_map<KMajor ? TileDepth : Outer, Threads, ByVector ? vector : 1>>::type {};
-  const Item *source;            /* this thread's first element of the next stage */
-  int dest_offset;               /* of that element in a stage of shared memory */
-  int outer_left;                /* rows of A or columns of B from that element to the edge of the matrix */
-  int k_offset;                  /* of that element from the first k of the stage */
-  bool k_major, by_vector;       /* by_vector: alignment and leading dimension allow it */
-  bool full_outer, full_vectors; /* the tile has all Outer; in MN-major: no vector crosses the edge */
+  enum { by_vector, by_element, transposing };
+  template <int Access, bool KMajor>
+  struct map_of
+      : std::conditional<Access == transposing, gk__transpose_map<TileDepth, Threads>,
+                         gk__copy_map<KMajor ? TileDepth : Outer, Threads, Access == by_vector ? vector : 1>>::type {};
+  const Item *source; /* this thread's first element of the next stage */
+  int dest_offset;    /* of that element in a stage of shared memory */
+  int outer_left;     /* rows of A or columns of B from that element to the edge of the matrix */
+  int k_offset;       /* of that element from the first k of the stage */
+  int access;
+  bool k_major, full_outer, full_vectors; /* the tile has all Outer; in MN-major: no vector crosses the edge */
   __align__(16) Item held[async ? 1 : thread_items];
 
-  template <bool ByVector, bool KMajor> static GK__D void begin(int t, int *row_idx, int *col_idx) {
-    *row_idx = map_of<ByVector, KMajor>::row_idx(t);
-    *col_idx = map_of<ByVector, KMajor>::col_idx(t);
+  template <int Access, bool KMajor> GK__D void begin(int t, int *row_idx, int *col_idx) {
+    access = Access;
+    *row_idx = map_of<Access, KMajor>::row_idx(t);
+    *col_idx = map_of<Access, KMajor>::col_idx(t);
   }
   /* For the Outer rows or columns from `outer_begin` on (of `outer_count`), from k_begin on. t: the thread. */
   GK__D gk__operand_loader(const Item *matrix, size_t leading_dim, bool is_k_major, size_t outer_begin,
@@ -5655,33 +5658,40 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       : k_major(is_k_major) {
     const Item *const origin =
         matrix + (k_major ? outer_begin * leading_dim + k_begin : k_begin * leading_dim + outer_begin);
-    by_vector =
+    const bool aligned =
         vector > 1 && reinterpret_cast<uintptr_t>(origin) % (sizeof(Item) * vector) == 0 && leading_dim % vector == 0;
     const int tile_outer = outer_count - outer_begin < Outer ? static_cast<int>(outer_count - outer_begin) : Outer;
+    int row_idx, col_idx;
     full_outer = tile_outer == Outer;
     full_vectors = tile_outer % vector == 0;
-    int row_idx, col_idx;
-    if (k_major && Natural && by_vector)
-      begin<true, true>(t, &row_idx, &col_idx);
-    else if (k_major)
-      begin<false, true>(t, &row_idx, &col_idx);
-    else if (by_vector)
-      begin<true, false>(t, &row_idx, &col_idx);
-    else
-      begin<false, false>(t, &row_idx, &col_idx);
-    const int outer_idx = k_major ? row_idx : col_idx;
-    k_offset = k_major ? col_idx : row_idx;
-    outer_left = tile_outer - outer_idx;
-    dest_offset = k_major && Natural ? outer_idx * pitch_k_major + k_offset : k_offset * pitch_mn_major + outer_idx;
+    if (k_major) {
+      if (!Natural)
+        begin<transposing, true>(t, &row_idx, &col_idx);
+      else if (aligned)
+        begin<by_vector, true>(t, &row_idx, &col_idx);
+      else
+        begin<by_element, true>(t, &row_idx, &col_idx);
+      dest_offset = Natural ? row_idx * pitch_k_major + col_idx : col_idx * pitch_mn_major + row_idx;
+      outer_left = tile_outer - row_idx;
+      k_offset = col_idx;
+    } else {
+      if (aligned)
+        begin<by_vector, false>(t, &row_idx, &col_idx);
+      else
+        begin<by_element, false>(t, &row_idx, &col_idx);
+      dest_offset = row_idx * pitch_mn_major + col_idx;
+      outer_left = tile_outer - col_idx;
+      k_offset = row_idx;
+    }
     source = origin + static_cast<size_t>(row_idx) * leading_dim + col_idx;
   }
 
   /* What part of a stage lies in the matrix: all of it; full vectors only; anything. */
   enum { all_inside, vectors_inside, any_inside };
   /* Fetches or stores (if Store) this thread's part of a stage, of which k_left of k are left. */
-  template <bool ByVector, bool KMajor, bool Store, int Coverage>
+  template <int Access, bool KMajor, bool Store, int Coverage>
   GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
-    typedef map_of<ByVector, KMajor> map;
+    typedef map_of<Access, KMajor> map;
     const bool transposed = KMajor && !Natural;
     const int vector_count = thread_items / map::vector_width;
     const int pitch = KMajor && Natural ? pitch_k_major : pitch_mn_major, k_room = k_left - k_offset;
@@ -5703,7 +5713,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
             if (i < room) gk__copy_async<element_bytes>(target + i, elements + i);
         }
       } else if (!Store) {
-        if (ByVector && room >= map::vector_width) {
+        if (Access == by_vector && room >= map::vector_width) {
           *reinterpret_cast<gk__vector<Item, map::vector_width> *>(held + v * map::vector_width) =
               *reinterpret_cast<const gk__vector<Item, map::vector_width> *>(elements);
         } else {
@@ -5719,25 +5729,28 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       }
     }
   }
-  template <bool ByVector, bool KMajor, bool Store>
-  GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
+  template <int Access, bool KMajor, bool Store> GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
     const bool full_k = k_left >= TileDepth; /* full vectors are copied under a predicate, without a branch */
     if (async && full_outer && full_k)
-      transfer<ByVector, KMajor, Store, all_inside>(shared_tile, leading_dim, k_left);
-    else if (async && ByVector && (KMajor ? full_k || k_left % vector == 0 : full_vectors))
-      transfer<ByVector, KMajor, Store, vectors_inside>(shared_tile, leading_dim, k_left);
+      transfer<Access, KMajor, Store, all_inside>(shared_tile, leading_dim, k_left);
+    else if (async && Access == by_vector && (KMajor ? full_k || k_left % vector == 0 : full_vectors))
+      transfer<Access, KMajor, Store, vectors_inside>(shared_tile, leading_dim, k_left);
     else
-      transfer<ByVector, KMajor, Store, any_inside>(shared_tile, leading_dim, k_left);
+      transfer<Access, KMajor, Store, any_inside>(shared_tile, leading_dim, k_left);
   }
   template <bool Store> GK__D void dispatch(Acc *shared_tile, size_t leading_dim, int k_left) {
-    if (k_major && Natural && by_vector)
-      transfer<true, true, Store>(shared_tile, leading_dim, k_left);
-    else if (k_major)
-      transfer<false, true, Store>(shared_tile, leading_dim, k_left);
-    else if (by_vector)
-      transfer<true, false, Store>(shared_tile, leading_dim, k_left);
-    else
-      transfer<false, false, Store>(shared_tile, leading_dim, k_left);
+    if (k_major) {
+      if (!Natural)
+        transfer<transposing, true, Store>(shared_tile, leading_dim, k_left);
+      else if (access == by_vector)
+        transfer<by_vector, true, Store>(shared_tile, leading_dim, k_left);
+      else
+        transfer<by_element, true, Store>(shared_tile, leading_dim, k_left);
+    } else if (access == by_vector) {
+      transfer<by_vector, false, Store>(shared_tile, leading_dim, k_left);
+    } else {
+      transfer<by_element, false, Store>(shared_tile, leading_dim, k_left);
+    }
   }
   GK__D void fetch(Acc *shared_tile, size_t leading_dim, int k_left) {
     dispatch<false>(shared_tile, leading_dim, k_left);
