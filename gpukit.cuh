@@ -648,7 +648,8 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
 
 /* What gk_matmul_plan returns: how a product would be computed, and with how much memory. */
 typedef struct gk_matmul_path {
-  gk_plan plan;           /* GK_PLAN_MMA, GK_PLAN_WGMMA, or another one for strict kernels */
+  gk_plan plan;           /* GK_PLAN_MMA, GK_PLAN_WGMMA, or another one for strict kernels. Not to be passed back: a
+                           * small product of half types reports GK_PLAN_MMA, but has a kernel of its own */
   gk_precision precision; /* the one computed: strict, or that of the tensor cores */
   int copies_a, copies_b; /* 1: the operand is copied first, in order to round it, split it or align its rows */
   size_t scratch_bytes;   /* the scratch for one product of the batch; 0: none */
@@ -3869,7 +3870,7 @@ cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan p
   gk_scratch chosen;
   GK_TRY(gk__choose_scratch(call, bytes, scratch, &chosen, stream));
   unsigned char *const memory = static_cast<unsigned char *>(chosen.ptr);
-  const size_t slot_end = slot_offset < GK__SCAN_OFFSET ? GK__SCAN_OFFSET : chosen.bytes;
+  const size_t slot_end = slot_offset < GK__SCAN_OFFSET ? GK__SCAN_OFFSET : chosen.bytes; /* those of scans follow */
   if (memory) plan.capacity = (slot_end - slot_offset) / sizeof(gk__word16);
   const cudaError_t status = gk__launch_kernel(call, kernel, plan.blocks, block_threads, 0, stream, args..., plan,
                                                reinterpret_cast<gk__state *>(memory),
@@ -4278,11 +4279,15 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
-/* gk__begin_call for a matrix of this shape, whose leading dimension it checks, too. */
+/* The same for a call on a matrix of this shape, whose leading dimension it checks, too. */
 template <class Input, class Output>
 cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                   size_t output_count) {
   const size_t item_bytes = sizeof(gk__item_type<Input>), max_size = static_cast<size_t>(-1);
+  const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
+  gk__clear_detail();
+  GK_TRY(gk__check_size(call, "input", input, n));
+  GK_TRY(gk__check_size(call, "output", output, output_count));
   if (shape.leading_dim < shape.col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     shape.leading_dim, shape.col_count);
@@ -4290,8 +4295,8 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &
       gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == max_size)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
                     shape.row_count, shape.leading_dim);
-  return gk__begin_call(call, input, gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim), output,
-                        output_count);
+  GK_TRY(gk__check_array(call, "input", gk__input_of(input), n, n));
+  return gk__check_array(call, "output", gk__output_of(output), output_count, output_count);
 }
 template <class Acc, class Kernel, class Input, class Output, class Functor>
 cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Output &output,
@@ -5501,7 +5506,7 @@ template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows]
   for (int i = 0; i < Rows * Cols; i++) value[i / Cols][i % Cols] = 0;
 }
 
-/* The range of k of a partition. */
+/* The range of k of a partition. `depth` means nothing if it begins behind the end of k. */
 struct gk__partition_range {
   size_t begin;
   int depth;
@@ -5560,7 +5565,7 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
   else
     gk__ptx_cp_async_ca<Bytes>(gk__shared_address(dest), source);
 #else
-  typedef gk__vector<unsigned, (Bytes + 3) / 4> vector; /* Bytes is never below 4: see gk__ptx_cp_async_ca */
+  typedef gk__vector<unsigned, (Bytes + 3) / 4> vector; /* Bytes is 2 only in code that never runs */
   vector x = {};
   if (valid == Bytes)
     x = *static_cast<const vector *>(source);
@@ -8415,12 +8420,12 @@ struct gk__wgmma_params {
   gk__tensor_map a, longer_a, b, c;
   void *dest;
   size_t ldc, stride_c;
-  unsigned m, n, k, k_blocks;    /* k_blocks: of one block of a cluster */
-  unsigned rows, cols, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
-  unsigned tiles_m, tiles_n;     /* of one C */
-  unsigned first_tile, end_tile; /* of this launch, numbered through the batch */
-  unsigned cluster_shift;        /* a cluster has 2^cluster_shift blocks */
-  unsigned raster_rows;          /* raster order: groups of this many rows of tiles, which share their operands in L2 */
+  unsigned m, n, k, k_blocks;              /* k_blocks: of one block of a cluster */
+  unsigned row_count, col_count, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
+  unsigned tiles_m, tiles_n;               /* of one C */
+  unsigned first_tile, end_tile;           /* of this launch, numbered through the batch */
+  unsigned cluster_shift;                  /* a cluster has 2^cluster_shift blocks */
+  unsigned raster_rows; /* raster order: groups of this many rows of tiles, which share their operands in L2 */
   float alpha, beta;
   const unsigned *fallback_flag; /* emulated fp32: in device memory; if it is set, the kernel returns at once */
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
@@ -8509,9 +8514,9 @@ struct gk__wgmma_k_range {
 };
 template <class Shape> GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk__wgmma_params &p, unsigned tile_idx) {
   const unsigned product_tiles = p.tiles_m * p.tiles_n;
-  const gk__raster_tile tile(tile_idx % product_tiles, p.tiles_m, p.tiles_n, p.raster_rows);
-  return {tile_idx / product_tiles, tile.row_idx & ((1u << p.split_shift) - 1),
-          (tile.row_idx >> p.split_shift) * Shape::row_count, tile.col_idx * Shape::col_count};
+  const gk__raster_tile work(tile_idx % product_tiles, p.tiles_m, p.tiles_n, p.raster_rows);
+  return {tile_idx / product_tiles, work.row_idx & ((1u << p.split_shift) - 1),
+          (work.row_idx >> p.split_shift) * Shape::row_count, work.col_idx * Shape::col_count};
 }
 template <class Element>
 GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk__wgmma_work_tile &work) {
@@ -8536,13 +8541,15 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
     const gk__tensor_map *map = OfB ? &p.b : &p.a;
     if (!OfB && work.matrix_idx < p.longer_count) map = &p.longer_a;
     const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
-                   outer = OfB ? work.col_idx : work.row_idx, left = min((OfB ? p.cols : p.rows) - outer, tile_outer),
-                   rows = k_major ? (OfB ? tile_outer : p.box_rows) : (left + box_outer - 1) / box_outer * box_outer;
+                   outer = OfB ? work.col_idx : work.row_idx,
+                   left = min((OfB ? p.col_count : p.row_count) - outer, tile_outer),
+                   row_count =
+                       k_major ? (OfB ? tile_outer : p.box_rows) : (left + box_outer - 1) / box_outer * box_outer;
     unsigned k = range.first_block * depth + (OfB ? 0 : p.row_begin(work.matrix_idx)) - range.begin;
     for (unsigned k_block = 0; k_block < range.block_count; k_block++, k += depth) {
       gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
       const unsigned full = pipe.full_barrier();
-      gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * rows * 128);
+      gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * row_count * 128);
       GK__UNROLL
       for (unsigned part = 0; part < Shape::parts; part++) {
         const unsigned dest =
@@ -8689,34 +8696,35 @@ GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &,
 template <class Shape, class Element>
 GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &p,
                                        float (&acc)[Shape::m64_count][Shape::acc_count],
-                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first, unsigned end) {
+                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_block,
+                                       unsigned end) {
   const int kind = gk__wgmma_type<Element>::kind;
   if (kind == 2 || (p.a_k_major && p.b_k_major))
-    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, first, end);
+    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, first_block, end);
   else if (p.a_k_major)
-    gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, group, first, end);
+    gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, group, first_block, end);
   else if (p.b_k_major)
-    gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, first, end);
+    gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, first_block, end);
   else
-    gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, first, end);
+    gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, first_block, end);
 }
 /* The product of a work tile. If A is split, its first and last k blocks hold elements of other rows, so the main loop
  * runs again for the last one. */
 template <class Shape, class Element>
 GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape::m64_count][Shape::acc_count],
                                    gk__wgmma_pipeline<Shape> &pipe, unsigned group, const gk__wgmma_k_range &range) {
-  const unsigned count = range.block_count;
-  if (Shape::products > 1 || count == 0) gk__clear(acc);
+  const unsigned block_count = range.block_count;
+  if (Shape::products > 1 || block_count == 0) gk__clear(acc);
   unsigned done = 0;
   do {
-    unsigned end = count;
-    if (Shape::products == 1 && p.split_shift > 0 && count > 0) {
+    unsigned end = block_count;
+    if (Shape::products == 1 && p.split_shift > 0 && block_count > 0) {
       gk__wgmma_clear_outside<Shape, Element>(pipe, range, done);
-      if (done + 1 < count) end = count - 1;
+      if (done + 1 < block_count) end = block_count - 1;
     }
     gk__wgmma_multiply_in_order<Shape, Element>(typename Shape::in_registers(), p, acc, pipe, group, done, end);
     done = end;
-  } while (done < count);
+  } while (done < block_count);
 }
 
 /* Where a thread's accumulators are in a tile of C. wgmma gives a thread a quad of each eight columns: pairs of
@@ -8824,10 +8832,10 @@ template <class Shape> GK__D gk__quad_layout gk__wgmma_quad_layout(const gk__wgm
 }
 template <class Out, class Func>
 GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Func> &p,
-                                                        const gk__wgmma_work_tile &tile) {
-  const size_t matrices = size_t(1) << p.split_shift, matrix_idx = tile.matrix_idx;
+                                                        const gk__wgmma_work_tile &work) {
+  const size_t matrices = size_t(1) << p.split_shift, matrix_idx = work.matrix_idx;
   const size_t row_count = (p.m + matrices - 1 - matrix_idx) >> p.split_shift;
-  Out *const dest = static_cast<Out *>(p.dest) + tile.batch * p.stride_c + matrix_idx * p.ldc;
+  Out *const dest = static_cast<Out *>(p.dest) + work.batch * p.stride_c + matrix_idx * p.ldc;
   return {dest, row_count, p.n, p.ldc * matrices, matrix_idx, 0, matrices, p.alpha, p.beta, p.func};
 }
 
@@ -8882,12 +8890,12 @@ template <class Shape> GK__D void gk__wgmma_sync_staging(unsigned group) {
  * as TMA requires, threads store the slabs. With a beta, both slabs together hold a tile of 64 x 64 floats, and threads
  * load and store C in whole rows, which takes 0.6 to 0.9 of the time of loading C by accumulators. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
-GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][Count], const gk__wgmma_work_tile &tile,
+GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][Count], const gk__wgmma_work_tile &work,
                            const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
   typedef gk__wgmma_slab<Out> slab_type;
   const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slabs = Count / slab_type::acc_count;
-  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, tile);
+  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, work);
   unsigned char *const staging = pipe.staging() + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0;
   if (p.beta == 0) {
@@ -8895,7 +8903,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
     for (unsigned e = 0; e < Blocks; e++) {
       GK__UNROLL
       for (unsigned i = 0; i < Count; i++) acc[e][i] *= p.alpha;
-      gk__wgmma_apply(epilogue, acc[e], layout, tile.row_idx + e * 64, tile.col_idx);
+      gk__wgmma_apply(epilogue, acc[e], layout, work.row_idx + e * 64, work.col_idx);
     }
   }
   if (p.tma_store) {
@@ -8909,11 +8917,11 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
       gk__ptx_fence_proxy_async();
       gk__ptx_bar_sync<128>(1 + group);
       if (threadIdx.x % 128 == 0) {
-        const unsigned row0 = tile.row_idx + i / slabs * 64 + distance * down,
-                       col0 = tile.col_idx + distance * (1 - down);
+        const unsigned row0 = work.row_idx + i / slabs * 64 + distance * down,
+                       col0 = work.col_idx + distance * (1 - down);
         for (unsigned box = 0; box <= down; box++)
           gk__ptx_cp_async_bulk_tensor_4d_store(&p.c, gk__shared_address(slab) + box * (slab_bytes / 2),
-                                                col0 + box * slab_type::box_items, row0, tile.batch, tile.matrix_idx);
+                                                col0 + box * slab_type::box_items, row0, work.batch, work.matrix_idx);
         gk__ptx_cp_async_bulk_commit_group();
       }
     }
@@ -8926,16 +8934,16 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
       slab_type::template fill<chunk_slabs>(staging, acc[0], layout);
       gk__wgmma_sync_staging<Shape>(group);
       slab_type::template store<chunk_slabs>(staging, epilogue,
-                                             tile.row_idx + i / (Count / chunk) * 64 + distance * down,
-                                             tile.col_idx + distance * (1 - down));
+                                             work.row_idx + i / (Count / chunk) * 64 + distance * down,
+                                             work.col_idx + distance * (1 - down));
       gk__shift_accumulators<chunk>(acc);
     }
   } else {
     GK__UNROLL_BY(1)
     for (unsigned i = 0; i < Blocks * Count / 32; i++) {
       const size_t distance = i % (Count / 32) * 64;
-      const size_t row0 = tile.row_idx + i / (Count / 32) * 64 + distance * down,
-                   col0 = tile.col_idx + distance * (1 - down);
+      const size_t row0 = work.row_idx + i / (Count / 32) * 64 + distance * down,
+                   col0 = work.col_idx + distance * (1 - down);
       gk__ptx_bar_sync<128>(1 + group);
       gk__store_quads<8>(acc[0], layout, staging);
       gk__ptx_bar_sync<128>(1 + group);
@@ -8951,7 +8959,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
  * and stores them to C. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
 GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[Blocks][Count],
-                              const gk__wgmma_work_tile &tile, const gk__quad_layout &layout,
+                              const gk__wgmma_work_tile &work, const gk__quad_layout &layout,
                               const gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned shift = p.cluster_shift, cluster_size = 1u << shift, cluster_rank = p.cluster_rank();
   const unsigned block_quads = Count / 4, quads = Blocks * block_quads, quad_bytes = Shape::consumers * 128 * 16,
@@ -8967,7 +8975,7 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
                             quad[3]);
   }
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
-  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, tile);
+  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, work);
   GK__UNROLL_BY(1)
   for (unsigned i = 0; i < quads >> shift; i++) {
     const unsigned quad = cluster_rank + i * cluster_size;
@@ -8981,8 +8989,8 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
     }
     GK__UNROLL
     for (unsigned pair = 0; pair < 2; pair++)
-      epilogue.store(tile.row_idx + quad / block_quads * 64 + layout.row_of(quad % block_quads, pair),
-                     tile.col_idx + layout.col_of(quad % block_quads), layout.pair_of(sum, pair).value);
+      epilogue.store(work.row_idx + quad / block_quads * 64 + layout.row_of(quad % block_quads, pair),
+                     work.col_idx + layout.col_of(quad % block_quads), layout.pair_of(sum, pair).value);
   }
 }
 #endif /* GK__WGMMA_CODE */
@@ -9017,12 +9025,12 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
       const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
       float acc[Shape::m64_count][Shape::acc_count];
       gk__wgmma_multiply_tile<Shape, Element>(p, acc, pipe, warpgroup - 1, range);
-      const gk__wgmma_work_tile tile = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
+      const gk__wgmma_work_tile own = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
       const gk__quad_layout layout = gk__wgmma_quad_layout<Shape>(p);
       if (p.cluster_shift > 0)
-        gk__cluster_reduce<Shape, Out>(p, acc, tile, layout, pipe);
+        gk__cluster_reduce<Shape, Out>(p, acc, own, layout, pipe);
       else
-        gk__wgmma_store<Shape, Out>(p, acc, tile, layout, warpgroup - 1, pipe);
+        gk__wgmma_store<Shape, Out>(p, acc, own, layout, warpgroup - 1, pipe);
     }
     /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
     if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<0>();
@@ -9093,8 +9101,8 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   p->lda = static_cast<unsigned>(lda);
   v.data = reinterpret_cast<const Element *>(address - lead_bytes); /* the type may be incomplete in this file */
   v.leading_dim *= split;
-  const auto map = [&](gk__tensor_map *to, size_t rows, size_t matrices) {
-    return gk__map_operand(to, v, rows, lead + (matrices - 1) * lda + k, batch, parts, box_rows);
+  const auto map = [&](gk__tensor_map *dest_map, size_t map_rows, size_t matrices) {
+    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, parts, box_rows);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
   if (least_rows) return map(&p->a, least_rows, split);
@@ -9112,10 +9120,10 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   gk__wgmma_args<Func> p(x.func);
   p.swapped = Shape::in_registers::value && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
-  const size_t rows = p.swapped ? x.n : x.m, cols = p.swapped ? x.m : x.n;
-  const size_t split = a.split, part_rows = gk_ceil_div(rows, split);
+  const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
+  const size_t split = a.split, part_rows = gk_ceil_div(row_count, split);
   const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(Shape::row_count)),
-               tiles_n = gk_ceil_div(cols, static_cast<size_t>(Shape::col_count));
+               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(Shape::col_count));
   const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = Shape::row_count;
   const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
@@ -9128,8 +9136,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
                 x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
   const bool mapped =
-      gk__map_a(&p, a, rows, x.k, x.batch, Shape::parts, static_cast<int>(box_rows)) &&
-      gk__map_operand(&p.b, b, cols, x.k, x.batch, Shape::parts, Shape::col_count) &&
+      gk__map_a(&p, a, row_count, x.k, x.batch, Shape::parts, static_cast<int>(box_rows)) &&
+      gk__map_operand(&p.b, b, col_count, x.k, x.batch, Shape::parts, Shape::col_count) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
@@ -9141,8 +9149,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.m = static_cast<unsigned>(x.m);
   p.n = static_cast<unsigned>(x.n);
   p.k = static_cast<unsigned>(x.k);
-  p.rows = static_cast<unsigned>(rows);
-  p.cols = static_cast<unsigned>(cols);
+  p.row_count = static_cast<unsigned>(row_count);
+  p.col_count = static_cast<unsigned>(col_count);
   p.box_rows = static_cast<unsigned>(box_rows);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth * cluster_size));
   p.cluster_shift = gk__ceil_log2(cluster_size);
@@ -9185,9 +9193,9 @@ struct gk__wgmma_tile_cost {
 };
 /* What a cluster adds to the time of a tile: the barrier, and for each 1024 accumulators to send them to the other
  * blocks and to reduce those that this block owns. */
-inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &tile, unsigned cluster_size) {
+inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &costs, unsigned cluster_size) {
   if (cluster_size == 1) return 0;
-  return 1160 + static_cast<unsigned>(tile.row_count * tile.col_count / 1024) * (48 + 20 / cluster_size);
+  return 1160 + static_cast<unsigned>(costs.row_count * costs.col_count / 1024) * (48 + 20 / cluster_size);
 }
 /* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes. */
 template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Element> &v) {
@@ -10669,29 +10677,34 @@ cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Outp
   return gk__check_size("gk_matmul", "C", c, gk__matrix_extent(m, n, ldc, stride_c, batch));
 }
 
-/* The same for arguments of the calls below. One assertion explains an unsupported combination, so the call continues
- * with types that exist. */
-template <int Precision, class InputA, class InputB, class Output, class Func = gk__identity>
-cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
-                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream,
-                            const Func &func = Func()) {
+/* The types of a product. One assertion explains an unsupported combination, so the call continues with types that
+ * exist. */
+template <class InputA, class InputB, class Output> struct gk__product_types {
   typedef gk__item_of_array<const InputA> Item;
   typedef typename gk__known<Item>::type In;
   typedef typename gk__carried<In>::type Acc;
   typedef typename gk__known<gk__item_of_array<Output>>::type Out;
-  const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
-  const bool output = std::is_same<Out, In>::value || std::is_same<Out, Acc>::value;
+  static const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
+  static const bool output = std::is_same<Out, In>::value || std::is_same<Out, Acc>::value;
   static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
                 "gk_matmul: A and B have elements of the same type");
   static_assert(inputs, "gk_matmul: A and B are of float, double, __half or __nv_bfloat16");
   static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
   typedef typename std::conditional<inputs, In, float>::type from;
   typedef typename std::conditional<inputs && output, Out, from>::type result_type;
+};
+/* The same for arguments of the calls below. */
+template <int Precision, class InputA, class InputB, class Output, class Func = gk__identity>
+cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
+                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream,
+                            const Func &func = Func()) {
+  typedef gk__product_types<InputA, InputB, Output> types;
+  typedef typename types::from from;
   GK_TRY(gk__check_product_sizes(a, b, c, m, n, k, opts ? *opts : gk_matmul_opts()));
   return gk__matmul<Precision>(reinterpret_cast<const from *>(gk__known_array(gk__pointer_to(a))),
                                reinterpret_cast<const from *>(gk__known_array(gk__pointer_to(b))),
-                               reinterpret_cast<result_type *>(gk__known_output(gk__pointer_to(c))), m, n, k, opts,
-                               path, stream, func);
+                               reinterpret_cast<typename types::result_type *>(gk__known_output(gk__pointer_to(c))), m,
+                               n, k, opts, path, stream, func);
 }
 template <class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
