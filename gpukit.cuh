@@ -7450,11 +7450,13 @@ template <int Count, class Item> struct gk__unaligned_vector {
     shift = 0;
     GK__UNROLL
     for (int i = 0; i < loads * 4; i++) word[i] = 0;
+    /* No branches: the loads do not wait for each other. */
     GK__UNROLL
-    for (int i = 0; i < Count; i++) { /* no branches: the loads do not wait for each other */
+    for (int i = 0; i < Count; i++) {
+      const int pos = i * static_cast<int>(sizeof(Item)); /* bytes */
       typename std::conditional<sizeof(Item) == 4, unsigned, unsigned short>::type bits = 0;
       if (static_cast<size_t>(i) < left) memcpy(&bits, from + i, sizeof(Item));
-      word[i * sizeof(Item) / 4] |= static_cast<unsigned>(bits) << (i * sizeof(Item) % 4 * 8);
+      word[pos / 4] |= static_cast<unsigned>(bits) << (pos % 4 * 8);
     }
   }
   /* After this the first `words` words hold the elements. */
