@@ -1638,20 +1638,18 @@ GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word0, uns
 #define GK__PTX_B128 0
 #endif
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define GK__PTX_OF_FLOATS(name, instruction, type, constraint)                                                         \
-  GK__D type gk__ptx_##name(float x, float y) {                                                                        \
-    type result;                                                                                                       \
-    asm(instruction : constraint(result) : "f"(x), "f"(y));                                                            \
-    return result;                                                                                                     \
-  }
 /* The result is NaN if x or y is; -0 is less than +0. */
-GK__PTX_OF_FLOATS(min_nan_f32, "min.NaN.f32 %0, %1, %2;", float, "=f")
-GK__PTX_OF_FLOATS(max_nan_f32, "max.NaN.f32 %0, %1, %2;", float, "=f")
-/* Two elements in 32 bits, of which x is the lower. */
-GK__PTX_OF_FLOATS(cvt_rn_f16x2_f32, "cvt.rn.f16x2.f32 %0, %2, %1;", unsigned, "=r")
-GK__PTX_OF_FLOATS(cvt_rn_bf16x2_f32, "cvt.rn.bf16x2.f32 %0, %2, %1;", unsigned, "=r")
-#undef GK__PTX_OF_FLOATS
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+GK__D float gk__ptx_min_nan_f32(float x, float y) {
+  float z;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+GK__D float gk__ptx_max_nan_f32(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
 #endif
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -3792,6 +3790,11 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
   return gk__fail(cudaErrorInvalidValue, "%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name,
                   array.size(), item_count);
 }
+template <class Input, class Output>
+cudaError_t gk__check_sizes(const char *call, const Input &input, size_t n, const Output &output, size_t n_out) {
+  GK_TRY(gk__check_size(call, "input", input, n));
+  return gk__check_size(call, "output", output, n_out);
+}
 
 /* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
  * alignment to the element type, and memory that the device can address; an empty array may begin at the end of an
@@ -3821,8 +3824,7 @@ cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *ou
 template <class Input, class Output>
 cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, Output &output, size_t n_out) {
   gk__clear_detail();
-  GK_TRY(gk__check_size(call, "input", input, n));
-  GK_TRY(gk__check_size(call, "output", output, n_out));
+  GK_TRY(gk__check_sizes(call, input, n, output, n_out));
   return gk__check_arrays(call, gk__input_of(input), gk__output_of(output), n, n_out);
 }
 
@@ -4279,15 +4281,14 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
 }
 
-/* The same for a call on a matrix of this shape, whose leading dimension it checks, too. */
+/* Begins a call on a matrix of this shape: clears the detail, and checks the leading dimension, sizes and arrays. */
 template <class Input, class Output>
 cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                   size_t output_count) {
   const size_t item_bytes = sizeof(gk__item_type<Input>), max_size = static_cast<size_t>(-1);
   const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
   gk__clear_detail();
-  GK_TRY(gk__check_size(call, "input", input, n));
-  GK_TRY(gk__check_size(call, "output", output, output_count));
+  GK_TRY(gk__check_sizes(call, input, n, output, output_count));
   if (shape.leading_dim < shape.col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     shape.leading_dim, shape.col_count);
@@ -4673,8 +4674,8 @@ struct gk__scan_bulk_copies {
 
 /* --- A thread's elements -----------------------------------------------------------------------------------------*/
 
-/* Folds a vector of Width elements, of which the first item_count exist, onto the running value, and returns
- * it. i: the index of the first. With Store, *result gets the vector's results. In general, element by element: */
+/* Folds a vector of Width elements, of which the first item_count exist, onto the running value, and returns it. i: the
+ * index of the first. With Store, *result gets the vector's results. In general, element by element: */
 template <class Config, unsigned Width = Config::vector_width> struct gk__scan_vector {
   template <bool Store, class Acc, class Item, class Out, class Operator>
   static GK__D Acc fold(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
@@ -7793,6 +7794,14 @@ template <class Element> struct gk__mma_sync {
 };
 #endif
 
+/* Two elements of a half type in 32 bits, of which x is the lower. */
+template <class Element> GK__D unsigned gk__pack_pair(float x, float y) {
+  const Element both[2] = {gk__convert<Element, float>::from(x), gk__convert<Element, float>::from(y)};
+  unsigned word;
+  memcpy(&word, both, sizeof(word));
+  return word;
+}
+
 /* The accumulators of small products of half types, whose operands are floats in shared memory. The k of a lane are not
  * those that PTX gives it, but the same for both operands, so only the order of the products changes. */
 template <class Element, int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols>
@@ -7800,23 +7809,18 @@ struct gk__accumulators_half : gk__quad_accumulators<float, TileRows, TileCols, 
   typedef gk__quad_accumulators<float, TileRows, TileCols, TileDepth, WarpRows, WarpCols, 16> base;
   static const int mma_cols = base::mma_cols;
   GK__D explicit gk__accumulators_half(int t) : base(t) {}
-  static GK__D unsigned pair(float x, float y) {
-    const Element both[2] = {gk__convert<Element, float>::from(x), gk__convert<Element, float>::from(y)};
-    unsigned word;
-    memcpy(&word, both, sizeof(word));
-    return word;
-  }
   GK__D void multiply_step(const typename base::fragment &f) {
     GK__UNROLL
     for (int i = 0; i < WarpRows / 8; i += 2) {
       const float *const upper = f.a[i], *const lower = f.a[i + 1];
-      const unsigned a[4] = {pair(upper[0], upper[1]), pair(lower[0], lower[1]), pair(upper[2], upper[3]),
-                             pair(lower[2], lower[3])};
+      const unsigned a[4] = {gk__pack_pair<Element>(upper[0], upper[1]), gk__pack_pair<Element>(lower[0], lower[1]),
+                             gk__pack_pair<Element>(upper[2], upper[3]), gk__pack_pair<Element>(lower[2], lower[3])};
       GK__UNROLL
       for (int j = 0; j < mma_cols; j++) {
         float *const above = this->value[i * mma_cols + j], *const below = this->value[(i + 1) * mma_cols + j];
         float sums[4] = {above[0], above[1], below[0], below[1]};
-        gk__mma_sync<Element>::add(sums, a, pair(f.b[j][0], f.b[j][1]), pair(f.b[j][2], f.b[j][3]));
+        gk__mma_sync<Element>::add(sums, a, gk__pack_pair<Element>(f.b[j][0], f.b[j][1]),
+                                   gk__pack_pair<Element>(f.b[j][2], f.b[j][3]));
         above[0] = sums[0], above[1] = sums[1], below[0] = sums[2], below[1] = sums[3];
       }
     }
@@ -8477,11 +8481,6 @@ template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Coun
   gk__ptx_wgmma_wait_group<0>();
   GK__UNROLL
   for (int i = 0; i < Each * Count; i++) gk__forget(&acc[i / Count][i % Count]);
-}
-
-/* Two elements of a half-precision type in 32 bits. */
-template <class Out> GK__D unsigned gk__pack_pair(float x, float y) {
-  return gk__wgmma_type<Out>::kind == 0 ? gk__ptx_cvt_rn_f16x2_f32(x, y) : gk__ptx_cvt_rn_bf16x2_f32(x, y);
 }
 
 /* The pipeline state of a warpgroup. */
@@ -9785,10 +9784,15 @@ inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
   const size_t partitions = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
   return partitions < limit ? partitions : limit;
 }
-/* The length of each partition but the last: whole k steps of every tile. 0: fewer partitions of it cover k. */
+/* k > 0 in partitions of whole steps of `quantum`, but for the last one; in fewer than wanted if these cover k. */
+inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum) {
+  const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
+  return {0, static_cast<unsigned>(gk_ceil_div(k, depth)), static_cast<int>(depth)};
+}
+/* The depth of each partition but the last. 0: fewer partitions of it cover k. */
 inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum) {
-  const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(partitions)), quantum);
-  return gk_ceil_div(k, depth) < partitions ? 0 : depth;
+  const gk__split_k order = gk__split_evenly(k, partitions, quantum);
+  return order.partitions < partitions ? 0 : static_cast<size_t>(order.depth);
 }
 /* The number of partitions with which both the portable tiles alone and all tiles, Hopper's included, take about as
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
@@ -9827,10 +9831,10 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
 /* How k is split: a function of m, n, k and the type alone. */
 template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) {
   const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m, longest = size_t(1) << 30;
-  gk__split_k order = {0, 1, 1};
   size_t partitions = 1, quantum = 16;
+  int thin = 0;
   if (short_dim > 0 && short_dim <= GK__THIN_ROWS && k >= 128) {
-    order.thin = 1;
+    thin = 1;
     quantum = 128;
     partitions = gk__thin_partitions(long_dim, k);
   } else if (short_dim > 0 && gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 &&
@@ -9839,11 +9843,9 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (partitions < fewest) partitions = fewest;
-  if (k > 0) {
-    const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
-    order.depth = static_cast<int>(depth);
-    order.partitions = static_cast<unsigned>(gk_ceil_div(k, depth));
-  }
+  gk__split_k order = {0, 1, 1};
+  if (k > 0) order = gk__split_evenly(k, partitions, quantum);
+  order.thin = thin;
   return order;
 }
 
@@ -10025,8 +10027,9 @@ template <class Args> cudaError_t gk__matmul_small_halves(Args p, gk__partials *
   const size_t item_count = gk__operand_loaders<Config, typename Args::item_type, float>::items;
   const size_t group_bytes = item_count * Config::stages * sizeof(float), most = Config::groups;
   const size_t room = (static_cast<size_t>(smem_limit) - 64) / group_bytes, groups = room < most ? room : most;
-  p.depth = static_cast<int>(gk_round_up(gk_ceil_div(p.k, groups), size_t(Config::bk)));
-  p.partitions = static_cast<unsigned>(gk_ceil_div(p.k, static_cast<size_t>(p.depth)));
+  const gk__split_k order = gk__split_evenly(p.k, groups, Config::bk);
+  p.partitions = order.partitions;
+  p.depth = order.depth;
   return gk__matmul_tiles<Config>(p, partials, smem_limit);
 }
 
@@ -10935,8 +10938,8 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
  * A call must not stand between ncclGroupStart and ncclGroupEnd: NCCL would enqueue its collectives at the end of the
  * group, behind the kernels that read what they deliver. For the same reason one thread cannot be several ranks.
  *
- *   Same bits    Integer results, min, max and their indices do not depend on the pieces. No result depends on timing,
- *                GPU or network.
+ *   Same bits    A result depends on the pieces, hence on the number of ranks, but not on timing, GPU or network.
+ *                Integer results, min, max and their indices do not depend on the pieces either.
  *   Lost ranks   NCCL connects the ranks in their first call, on the host. A rank that is lost before it is connected
  *                leaves the others blocked in that call, where gk_dist_wait cannot help, unless NCCL_RUNTIME_CONNECT=0
  *                in the environment makes NCCL connect all ranks when the communicator is created.
@@ -12592,8 +12595,10 @@ struct gk__number_text {
   }
 };
 GPUKIT_DEF void gk__print_number(const gk__number &x) {
-  if (x.digits) printf(" %11.5g", x.value);
-  if (!x.digits) printf(" %11s", gk__number_text(x).text);
+  if (x.digits)
+    printf(" %11.5g", x.value);
+  else
+    printf(" %11s", gk__number_text(x).text);
 }
 GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
 

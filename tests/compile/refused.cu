@@ -89,9 +89,12 @@ cudaError_t mistake(const int *a, int *c);
 cudaError_t mistake(const int *a, int *c) { return gk_matmul(a, a, c, 64, 64, 64); }
 #elif MISTAKE_TYPES == 2
 cudaError_t mistake(const float *a, double *c);
-cudaError_t mistake(const float *a, double *c) { return gk_matmul_ex(a, a, c, 64, 64, 64, nullptr); }
+cudaError_t mistake(const float *a, double *c) { return gk_matmul(a, a, c, 64, 64, 64); }
 #elif MISTAKE_TYPES == 3
 cudaError_t mistake(float *sum, const float *x);
 cudaError_t mistake(float *sum, const float *x) { return gk_reduce_sum(sum, x, 64); }
+#elif MISTAKE_TYPES == 4
+cudaError_t mistake(const float *a, double *c);
+cudaError_t mistake(const float *a, double *c) { return gk_matmul_ex(a, a, c, 64, 64, 64, nullptr); }
 #endif
 #endif
