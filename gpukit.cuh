@@ -5454,6 +5454,14 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   gk__condition condition = gk__condition();
   size_t max_blocks = 0; /* of a launch; 0: no limit */
   explicit gk__matmul_output(const Func &f = Func()) : func(f) {}
+  /* Makes C the rectangle of it that begins at (row_idx, col_idx), and ends where C does if that is sooner. */
+  void take_panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) {
+    c += row_idx * ldc + col_idx;
+    m = m - row_idx < row_count ? m - row_idx : row_count;
+    n = n - col_idx < col_count ? n - col_idx : col_count;
+    first_row += row_idx;
+    first_col += col_idx;
+  }
   /* The blocks of a launch that would have `blocks`. */
   size_t limited(size_t blocks) const { return max_blocks && max_blocks < blocks ? max_blocks : blocks; }
   /* Bytes of the partials of one product. */
@@ -5489,17 +5497,56 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
     gk__matmul_args sub = *this;
     sub.a += row_idx * (trans_a ? 1 : lda);
     sub.b += col_idx * (trans_b ? ldb : 1);
-    sub.c += row_idx * this->ldc + col_idx;
-    sub.m = this->m - row_idx < row_count ? this->m - row_idx : row_count;
-    sub.n = this->n - col_idx < col_count ? this->n - col_idx : col_count;
-    sub.first_row += row_idx;
-    sub.first_col += col_idx;
+    sub.take_panel(row_idx, col_idx, row_count, col_count);
     return sub;
   }
 };
 
 /* The number of tiles, or of other units, that cover an extent of a product. */
 GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil_div(extent, tile_extent); }
+
+/* The plan of a product; or, if it is cut in two, the plans of its first m rows and n columns, and of the rows or the
+ * columns that are left. If a product has a little more than some whole waves of tiles, most multiprocessors are idle in
+ * its last wave. So it may be faster to compute the whole waves, and the rest by a launch of its own with other tiles.
+ * Of 213 products with edges from 32 to 8192, 1 to 13 of each type and build are faster in parts, by 0.7 to 0.95 of the
+ * time: 1383 x 3245 x 1072 takes 0.71 as floats for sm_90a, and 0.73 as bf16 by mma.sync (H100). Plan: has the member
+ * `cost`. */
+template <class Plan> struct gk__parts {
+  typedef decltype(Plan::cost) cost_type;
+  size_t all_m, all_n, m, n;
+  Plan plan, rest_plan;
+  cost_type most; /* that a cut may cost: it has to save a twentieth, because no estimate is better than that */
+  explicit gk__parts(size_t product_m = 0, size_t product_n = 0, const Plan &whole = Plan())
+      : all_m(product_m), all_n(product_n), m(product_m), n(product_n), plan(whole), rest_plan(),
+        most(whole.cost - whole.cost / 20) {}
+  bool is_cut() const { return m < all_m || n < all_n; }
+  /* Cuts the product after the whole waves of a tile, if that is faster than all so far: by rows if there are more
+   * tiles below each other than side by side, else by columns. slots: the tiles of a wave; launch_cost: of the second
+   * launch; choose(m, n) returns a plan for m x n. */
+  template <class Choose>
+  void cut_after_waves(size_t tile_m, size_t tile_n, size_t slots, cost_type launch_cost, const Choose &choose) {
+    const size_t tiles_m = gk__tile_count(all_m, tile_m), tiles_n = gk__tile_count(all_n, tile_n);
+    const bool by_rows = tiles_m >= tiles_n;
+    const size_t waves = slots ? tiles_m * tiles_n / slots : 0, extent = by_rows ? all_m : all_n,
+                 part = waves * slots / (by_rows ? tiles_n : tiles_m) * (by_rows ? tile_m : tile_n);
+    if (part == 0 || part >= extent) return;
+    const Plan of_part = choose(by_rows ? part : all_m, by_rows ? all_n : part),
+               of_rest = choose(by_rows ? all_m - part : all_m, by_rows ? all_n : all_n - part);
+    const cost_type cost = of_part.cost + of_rest.cost + launch_cost;
+    if (cost >= most) return;
+    m = by_rows ? part : all_m;
+    n = by_rows ? all_n : part;
+    plan = of_part;
+    rest_plan = of_rest;
+    most = cost;
+  }
+  /* Calls run_part(args, plan) for each part of a product. */
+  template <class Args, class Run> cudaError_t run(const Args &p, const Run &run_part) const {
+    if (!is_cut()) return run_part(p, plan);
+    GK_TRY(run_part(p.panel(0, 0, m, n), plan));
+    return run_part(p.panel(m < all_m ? m : 0, n < all_n ? n : 0, all_m, all_n), rest_plan);
+  }
+};
 
 /* Sets accumulators to 0. */
 template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) {
@@ -7365,11 +7412,14 @@ template <class Element> struct gk__operand_view {
   size_t stride_part;  /* elements from one bfloat16 part to the next (emulated fp32); else unused */
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
-  /* Moves on to the products of the batch behind the first `products`. */
-  void skip(size_t products) {
-    const size_t bytes = products * stride_batch * gk__tensor_type<Element>::bytes;
+  void advance(size_t elements) {
+    const size_t bytes = elements * gk__tensor_type<Element>::bytes;
     data = reinterpret_cast<const Element *>(reinterpret_cast<const unsigned char *>(data) + bytes);
   }
+  /* Moves on to the products of the batch behind the first `products`. */
+  void skip(size_t products) { advance(products * stride_batch); }
+  /* Moves on to a row of A, or a column of B. */
+  void skip_outer(size_t outer) { advance(outer * (k_major ? leading_dim : 1)); }
 };
 /* A product, or a batch of them, as the tensor-core kernels take it. */
 template <class Element, class Out, class Func = gk__identity>
@@ -7382,6 +7432,14 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
     a.skip(products);
     b.skip(products);
     this->c += products * this->stride_c;
+  }
+  /* The product for a rectangle of C. */
+  gk__tensor_args panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) const {
+    gk__tensor_args sub = *this;
+    sub.a.skip_outer(row_idx);
+    sub.b.skip_outer(col_idx);
+    sub.take_panel(row_idx, col_idx, row_count, col_count);
+    return sub;
   }
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
@@ -8190,7 +8248,7 @@ struct gk__mma_plan {
   size_t tiles;         /* of C, in the whole batch */
   size_t partitions;    /* of k */
   size_t product_bytes; /* of the partials of one product */
-  double microseconds;  /* expected */
+  double cost;          /* the expected time in microseconds */
 };
 /* The tile of accumulators is stored over the ring. */
 template <int Products, class Element, class Config> size_t gk__mma_smem(int stages) {
@@ -8250,7 +8308,7 @@ inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
 struct gk__mma_cheapest {
   gk__mma_plan plan;
   void take(const gk__mma_plan &other) {
-    if (plan.config < 0 || other.microseconds < plan.microseconds) plan = other;
+    if (plan.config < 0 || other.cost < plan.cost) plan = other;
   }
 };
 /* Gives *plans every plan with this configuration for a product of m x n. A partition has at least three stages, and
@@ -8268,12 +8326,12 @@ void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost
     const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks per SM in the last wave */
     const double full_stage = cost.stage_rate * static_cast<double>(blocks_per_sm);
     const double last_stage = cost.stage_rate * static_cast<double>(left), stage_count = static_cast<double>(stages);
-    plan.microseconds = static_cast<double>(blocks / wave) *
-                        (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
-    if (left) plan.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
+    plan.cost = static_cast<double>(blocks / wave) *
+                (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
+    if (left) plan.cost += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
     if (plan.partitions > 1)
-      plan.microseconds += cost.split + gk__reduction_us(gk__measured_reduce_costs(), m, n, batch,
-                                                         static_cast<unsigned>(plan.partitions));
+      plan.cost += cost.split +
+                   gk__reduction_us(gk__measured_reduce_costs(), m, n, batch, static_cast<unsigned>(plan.partitions));
     plans->take(plan);
   }
 }
@@ -8354,17 +8412,28 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
   gk__each_mma_plan<Products, Element>(&cheapest, gk__mma_tiles<Products, Element>::costs(), m, n, k, batch, gpu);
   return cheapest.plan;
 }
-/* Chooses a plan, and adds the size of its partials to *partials. The plan is made for the whole batch, even if the
+/* Plans a product, and adds the size of its partials to *partials. The plans are made for the whole batch, even if the
  * work area holds only a part of it, so that the bits of a product do not depend on the scratch. */
 template <int Products, class Element>
-cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_plan *plan, gk__partials *partials) {
+cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__parts<gk__mma_plan> *parts,
+                         gk__partials *partials) {
+  typedef gk__mma_tiles<Products, Element> tiles;
+  typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
+  const double launch_us = 2;
   gk__matmul_gpu gpu;
   GK_TRY(gk__find_matmul_gpu(&gpu));
-  *plan = gk__cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
-  if (plan->config < 0)
+  const auto choose = [&](size_t part_m, size_t part_n) {
+    return gk__cheapest_mma_plan<Products, Element>(part_m, part_n, k, batch, gpu);
+  };
+  *parts = gk__parts<gk__mma_plan>(m, n, choose(m, n));
+  if (parts->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
                     gpu.smem_limit);
-  if (plan->product_bytes) partials->measure(plan->product_bytes, batch);
+  if (batch == 1)
+    parts->cut_after_waves(large::bm, large::bn, static_cast<size_t>(gpu.sms) * tiles::costs()->blocks, launch_us,
+                           choose);
+  for (const gk__mma_plan *plan : {&parts->plan, &parts->rest_plan})
+    if (plan->product_bytes) partials->measure(plan->product_bytes, batch);
   return cudaSuccess;
 }
 
@@ -8428,6 +8497,7 @@ struct gk__wgmma_params {
   size_t ldc, stride_c;
   unsigned m, n, k, k_blocks;              /* k_blocks: of one block of a cluster */
   unsigned row_count, col_count, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
+  unsigned first_row, first_col;           /* of this part of C in C */
   unsigned tiles_m, tiles_n;               /* of one C */
   unsigned first_tile, end_tile;           /* of this launch, numbered through the batch */
   unsigned cluster_shift;                  /* a cluster has 2^cluster_shift blocks */
@@ -8837,7 +8907,8 @@ GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Fun
   const size_t matrices = size_t(1) << p.split_shift, matrix_idx = work.matrix_idx;
   const size_t row_count = (p.m + matrices - 1 - matrix_idx) >> p.split_shift;
   Out *const dest = static_cast<Out *>(p.dest) + work.batch * p.stride_c + matrix_idx * p.ldc;
-  return {dest, row_count, p.n, p.ldc * matrices, matrix_idx, 0, matrices, p.alpha, p.beta, p.func};
+  return {dest,        row_count, p.n,     p.ldc * matrices, p.first_row + matrix_idx,
+          p.first_col, matrices,  p.alpha, p.beta,           p.func};
 }
 
 /* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
@@ -9149,6 +9220,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m);
   p.n = static_cast<unsigned>(x.n);
+  p.first_row = static_cast<unsigned>(x.first_row);
+  p.first_col = static_cast<unsigned>(x.first_col);
   p.k = static_cast<unsigned>(x.k);
   p.row_count = static_cast<unsigned>(row_count);
   p.col_count = static_cast<unsigned>(col_count);
@@ -9206,6 +9279,7 @@ template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Eleme
 struct gk__wgmma_choice {
   int tile_idx;
   unsigned cluster_size;
+  unsigned long long cost; /* the expected time in ns */
 };
 /* The tile and the cluster size that take the least time, if each SM computes one tile at a time. The blocks of a
  * cluster share a GPC, which leaves some SMs idle. Clusters are for products whose tiles all run at once: with several
@@ -9214,8 +9288,7 @@ struct gk__wgmma_choice {
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count, size_t row_count,
                                          size_t col_count, size_t k_blocks, size_t batch, unsigned row_penalty,
                                          unsigned col_penalty, int sms) {
-  gk__wgmma_choice best = {0, 1};
-  unsigned long long least_time = ~0ull;
+  gk__wgmma_choice best = {0, 1, ~0ull};
   for (int i = 0; i < tile_count; i++)
     for (unsigned cluster_size = 1;
          cluster_size <= 8 && (cluster_size == 1 || 4 * cluster_size <= static_cast<unsigned>(sms));
@@ -9230,10 +9303,7 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
       const unsigned long long time =
           gk_ceil_div(all, static_cast<size_t>(at_once)) *
           (each * block_time + tiles[i].overhead + gk__wgmma_cluster_time(tiles[i], cluster_size));
-      if (time < least_time) {
-        least_time = time;
-        best = {i, cluster_size};
-      }
+      if (time < best.cost) best = {i, cluster_size, time};
     }
   return best;
 }
@@ -9245,7 +9315,8 @@ struct gk__wgmma_tile {
     return {Rows, Cols, KBlockTime * products, BusyKBlockTime * products, Overhead};
   }
 };
-/* A set of tiles: run() chooses one, and launches its kernel. k > 0. */
+/* A set of tiles: run() chooses one, and launches its kernel; or two, if it is faster to cut the product after whole
+ * waves of one of the tiles. k > 0. */
 template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
@@ -9253,13 +9324,25 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
         gk__wgmma_launch<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
     const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
     const bool swapped = InRegisters && !p.a.k_major;
-    const size_t row_count = swapped ? p.n : p.m, col_count = swapped ? p.m : p.n;
     const size_t matrices = p.a.split; /* each has tiles of its own */
-    const gk__wgmma_choice choice = gk__wgmma_choose(
-        tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(row_count, matrices), col_count,
-        gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes), p.batch * matrices,
-        InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85, InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160, sms);
-    return launches[choice.tile_idx](p, choice.cluster_size, sms, stream);
+    const size_t k_blocks = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
+    const unsigned row_penalty = InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85,
+                   col_penalty = InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160;
+    const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
+    const auto choose = [&](size_t m, size_t n) {
+      return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(swapped ? n : m, matrices),
+                              swapped ? m : n, k_blocks, p.batch * matrices, row_penalty, col_penalty, sms);
+    };
+    gk__parts<gk__wgmma_choice> parts(p.m, p.n, choose(p.m, p.n));
+    for (const gk__wgmma_tile_cost &each_tile : tiles) {
+      const size_t tile_rows = each_tile.row_count * matrices, tile_cols = each_tile.col_count;
+      if (p.batch == 1)
+        parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols,
+                              static_cast<size_t>(sms) / matrices, launch_time, choose);
+    }
+    return parts.run(p, [&](const gk__tensor_args<Element, Out, Func> &part, const gk__wgmma_choice &choice) {
+      return launches[choice.tile_idx](part, choice.cluster_size, sms, stream);
+    });
   }
 };
 
@@ -9870,6 +9953,34 @@ template <class Acc> gk__tile_facts gk__plan_tile(gk__plan_query query) {
   return best;
 }
 
+/* A tile, and the clocks of a product with it. */
+struct gk__tile_choice {
+  gk__tile_facts tile_facts;
+  unsigned long long cost;
+};
+/* The fastest tile for a given split, or tiles. A part has the partitions of k of the whole product, so its bits are the
+ * same. */
+template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_query &query) {
+  typedef gk__tiles<Acc> tiles;
+  const unsigned long long launch_clocks = 3500;
+  const auto choose = [&](size_t m, size_t n) {
+    gk__plan_query part = query;
+    part.m = m;
+    part.n = n;
+    const gk__tile_facts tile_facts = gk__plan_tile<Acc>(part);
+    return gk__tile_choice{tile_facts, gk__clocks<Acc>(tile_facts, part)};
+  };
+  gk__parts<gk__tile_choice> parts(query.m, query.n, choose(query.m, query.n));
+  for (int i = 0; i < tiles::item_count && query.batch == 1 && query.wanted == GK_PLAN_AUTO; i++) {
+    const gk__tile_facts tile_facts = tiles::facts(i);
+    if (tile_facts.hopper <= query.hopper)
+      parts.cut_after_waves(tile_facts.row_count, tile_facts.col_count,
+                            static_cast<size_t>(query.sms) * tile_facts.room / query.order.partitions, launch_clocks,
+                            choose);
+  }
+  return parts;
+}
+
 /* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
  * direct-mapped by the shape. Each type of Find has a table of its own. */
 #define GK__CACHED_PLANS 64
@@ -9888,8 +9999,8 @@ template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k
   return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, 0},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
-template <class Acc> gk__tile_facts gk__cached_tile_plan(const gk__plan_query &query) {
-  return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tile<Acc>(asked); });
+template <class Acc> gk__parts<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {
+  return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tiles<Acc>(asked); });
 }
 
 /* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
@@ -10162,7 +10273,8 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
 /* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
  * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
  * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 parts takes
- * as long as 128 strict multiply-adds. */
+ * as long as 128 strict multiply-adds. With a short k it is the launches that count: by mma.sync 2349 x 3902 x 33 takes
+ * 1.43 times as long emulated as strict, with k = 70 1.25 times, 96 1.05; 1024 x 1024 x 256 1.05 (H100). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
@@ -10173,7 +10285,9 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
            !gk__plan_copy(p, p.a, p.m, true, false).wanted && !gk__plan_copy(p, p.b, p.n, true, false).wanted;
   }
   if (p.is_thin()) return false;
-  return p.precision == GK_PRECISION_TF32 ? volume >= 1.5e6 : volume >= 3e8 && volume >= 128 * (k * (m + n));
+  if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6;
+  if (gpu.tensor_plan != GK_PLAN_WGMMA && (k < 96 || volume < 6e8)) return false;
+  return volume >= 3e8 && m * n >= 128 * (m + n);
 }
 
 /* Whether gk__matmul_small_halves computes a product of half types faster than the strict kernels, where those are
@@ -10361,10 +10475,18 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, partials, gpu.smem_limit);
   if (gk__warp_tile_path<Args>::takes(p, plan, gpu.sms, gpu.smem_limit))
     return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *partials, gpu.sms);
-  const gk__tile_facts tile_facts = gk__cached_tile_plan<typename Args::acc_type>(
+  const gk__parts<gk__tile_choice> parts = gk__cached_tiles<typename Args::acc_type>(
       {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::hopper(p)});
-  return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, gpu.sms)
-                           : gk__launch_portable(p, tile_facts.plan, partials, gpu);
+  const auto run = [&](const Args &part, const gk__tile_choice &choice) {
+    return choice.tile_facts.hopper ? gk__hopper_path<Args>::run(part, choice.tile_facts, partials, gpu.sms)
+                                    : gk__launch_portable(part, choice.tile_facts.plan, partials, gpu);
+  };
+  if (parts.is_cut() && order.partitions > 1 && !partials->memory && !partials->measuring) {
+    partials->measuring = true; /* the second part may need partials, and the first one none */
+    GK_TRY(parts.run(p, run));
+    GK_TRY(partials->begin());
+  }
+  return parts.run(p, run);
 }
 /* Adds the bytes of a product's partials to *partials. */
 template <class Args>
@@ -10461,10 +10583,13 @@ template <class Args> cudaError_t gk__measure_fallback(Args p, size_t products_p
  * of the batch at a time as the work area has room for. */
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
-                                       const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
+                                       const gk__parts<gk__mma_plan> &mma_parts, int sms, const gk__work_area &area,
                                        gk__partials *partials) {
   const size_t batch = p.batch;
   const cudaStream_t stream = partials->stream;
+  const auto run_mma = [=](const gk__tensor_args<Element, Out, Func> &part, const gk__mma_plan &mma_plan) {
+    return gk__mma_run<Products>(part, mma_plan, partials);
+  };
   unsigned *const fallback_flag =
       Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   p.condition = {fallback_flag, true}; /* of the strict product; the other one has the opposite condition */
@@ -10484,7 +10609,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
       GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
                                                fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream));
     GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, sms, stream)
-                                      : gk__mma_run<Products>(q, mma_plan, partials));
+                                      : mma_parts.run(q, run_mma));
     if (fallback_flag) GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
     p.skip(p.batch);
   }
@@ -10501,10 +10626,10 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
   template <class Args>
   static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, gk__partials *partials) {
     gk__work_area area;
-    gk__mma_plan mma_plan = gk__mma_plan();
+    gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
     GK_TRY(gk__plan_work_area(plan, p.batch, partials->given, &area));
     if (plan.plan == GK_PLAN_MMA)
-      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, partials)));
+      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_parts, partials)));
     if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, partials));
     GK_TRY(partials->begin());
     if (area.bytes && !area.memory) {
@@ -10512,7 +10637,7 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
       area.memory = static_cast<unsigned char *>(area.temporary);
     }
     return gk__free_temporary(
-        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, partials),
+        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_parts, sms, area, partials),
         area.temporary, "gk_matmul", partials->stream);
   }
 };
@@ -10611,7 +10736,7 @@ template <class Args>
 cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
   typedef gk__tensor_element<typename Args::item_type> element_type;
   gk__partials partials(NULL, 0);
-  gk__mma_plan mma_plan;
+  gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
   path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
   path->copies_a = plan.tensor() && plan.a.wanted;
@@ -10623,8 +10748,8 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
     GK_TRY(gk__measure_fallback(p, p.batch, &partials));
   if (plan.plan == GK_PLAN_MMA)
     GK_TRY(plan.precision == GK_PRECISION_EMULATED
-               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)
-               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, &mma_plan, &partials));
+               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, &mma_parts, &partials)
+               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, &mma_parts, &partials));
   if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
   return cudaSuccess;
 }
@@ -12763,7 +12888,8 @@ GK__SAVED_MACROS(GK__POP)
  *           of GK_TIME; gk_matmul_ex<precision>.
  *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
  *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync, and strict
- *           products whose k is split into other partitions than before.
+ *           products whose k is split into other partitions than before. Large products on tensor cores may be computed
+ *           in two parts, which may have other bits.
  *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
  *   0.1.0   the six areas
  * ==================================================================================================================*/

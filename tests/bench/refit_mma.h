@@ -52,9 +52,9 @@ struct refit_mma_estimates {
   }
   /* The header's costs of the reduction are in the plan's time. */
   void take(gk__mma_plan plan) {
-    plan.microseconds +=
+    plan.cost +=
         reduction_us(table.reduce, plan.partitions) - reduction_us(gk__measured_reduce_costs(), plan.partitions);
-    us[plan.config][plan.partitions] = plan.microseconds;
+    us[plan.config][plan.partitions] = plan.cost;
     cheapest.take(plan);
   }
   double of(const plan_time &plan) const {
@@ -81,7 +81,7 @@ inline refit_choice refit_choose(const refit_mma_table &table, const refit_mma_s
     choice.taken_us = plan.us;
   }
   if (count > 0) choice.error /= count;
-  choice.is_measured = least <= estimates.cheapest.plan.microseconds;
+  choice.is_measured = least <= estimates.cheapest.plan.cost;
   return choice;
 }
 

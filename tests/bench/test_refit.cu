@@ -246,7 +246,7 @@ TEST(chosen_plans_of_mma_sync_are_measured) {
     std::vector<plan_time> times;
     for (const gk__mma_plan &plan : plans) {
       times.push_back(mma_plan_time(plan));
-      EXPECT(estimates.of(times.back()) == plan.microseconds);
+      EXPECT(estimates.of(times.back()) == plan.cost);
       EXPECT_EQ(mma_tile_of(type, mma_tile_name(type, plan.config)), plan.config);
       EXPECT_EQ(std::count(times.begin(), times.end(), times.back()), 1);
     }
@@ -312,7 +312,7 @@ TEST(costs_of_mma_sync_with_other_reductions) {
   const refit_mma_estimates was = refit_mma_estimate(header, shape), is = refit_mma_estimate(other, shape);
   EXPECT(is.us[1][1] == was.us[1][1]);
   EXPECT(fabs(is.us[1][2] - was.us[1][2] - 1) < 1e-9);
-  EXPECT(is.cheapest.plan.microseconds >= was.cheapest.plan.microseconds);
+  EXPECT(is.cheapest.plan.cost >= was.cheapest.plan.cost);
 }
 /* Costs of a tile of which nothing is known stay, and a plan that the planner does not have is no harm. */
 TEST(costs_of_mma_sync_without_data_stay) {

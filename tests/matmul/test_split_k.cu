@@ -275,6 +275,28 @@ TEST(functor_of_the_epilogue) {
   check_functor<float>(p, {GK_PLAN_AUTO});
 }
 
+/* A product that is cut in two has the bits of the whole, and the functor sees the rows and columns of C. */
+template <class T> static void check_parts(size_t part_m, size_t part_n, int trans) {
+  problem p = problem_of(100, 90, 300);
+  p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = 1, p.pad_c = 3, p.alpha = -0.5, p.beta = 0.5, p.shift = 1;
+  product_by_order<T, T, by_place> product(p);
+  hook_parts<hook_tile_choice> parts(p.m, p.n);
+  parts.m = part_m, parts.n = part_n;
+  EXPECT(product.order.partitions > 1 && parts.is_cut());
+  EXPECT_OK(parts.run(product.args, [&](const decltype(product.args) &part, const hook_tile_choice &) {
+    hook_partials partials(NULL, 0);
+    return partials.end(hook_enqueue_strict(part, product.order, GK_PLAN_AUTO, &partials));
+  }));
+  EXPECT_SAME(product.c.get(), product.expected, "first part %zu x %zu, trans %d", part_m, part_n, trans);
+}
+TEST(parts_have_the_bits_of_the_whole) {
+  for (int trans = 0; trans < 4; trans++) {
+    check_parts<float>(64, 90, trans);
+    check_parts<float>(100, 32, trans);
+    check_parts<double>(trans % 2 ? 96 : 100, trans % 2 ? 90 : 64, trans);
+  }
+}
+
 /* Partials are added in the order of the partitions, -0 included. Those in a caller's scratch are cleared, those in
  * temporary memory stay. The padding of their rows is not read. */
 TEST(partials_are_reduced_in_their_order) {

@@ -68,7 +68,7 @@
 
 /* 19. Matmul */
 #define hook_cached_split_k gk__cached_split_k
-#define hook_cached_tile_plan gk__cached_tile_plan
+#define hook_cached_tiles gk__cached_tiles
 #define hook_cheapest_mma_plan gk__cheapest_mma_plan
 #define hook_clocks gk__clocks
 #define hook_code_kernel gk__code_kernel
@@ -96,10 +96,12 @@
 #define hook_partials gk__partials
 #define HOOK_PARTIALS_BYTES GK__PARTIALS_BYTES
 #define hook_partials_fit gk__partials_fit
+#define hook_parts gk__parts
 #define hook_plan_product gk__plan_product
 #define hook_plan_query gk__plan_query
 #define hook_plan_split_k gk__plan_split_k
 #define hook_plan_tile gk__plan_tile
+#define hook_plan_tiles gk__plan_tiles
 #define HOOK_PREPARE_BF16_PARTS GK__PREPARE_BF16_PARTS
 #define hook_prepare_operands gk__prepare_operands
 #define hook_product gk__product
@@ -113,6 +115,7 @@
 #define hook_same_split_k gk__same_split_k
 #define hook_split_k gk__split_k
 #define hook_tensor_args gk__tensor_args
+#define hook_tile_choice gk__tile_choice
 #define hook_tile_facts gk__tile_facts
 #define hook_tiles gk__tiles
 #define hook_wgmma_launch gk__wgmma_launch
