@@ -5508,9 +5508,9 @@ GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil
 /* The plan of a product; or, if it is cut in two, the plans of its first m rows and n columns, and of the rows or the
  * columns that are left. If a product has a little more than some whole waves of tiles, most multiprocessors are idle in
  * its last wave. So it may be faster to compute the whole waves, and the rest by a launch of its own with other tiles.
- * Of 213 products with edges from 32 to 8192, 1 to 13 of each type and build are faster in parts, by 0.7 to 0.95 of the
- * time: 1383 x 3245 x 1072 takes 0.71 as floats for sm_90a, and 0.73 as bf16 by mma.sync (H100). Plan: has the member
- * `cost`. */
+ * Of 213 products with edges from 32 to 8192, 1 to 13 of each type and build take 0.7 to 0.95 of the time that way:
+ * 1383 x 3245 x 1072 takes 0.71 as floats for sm_90a, and 0.73 as bf16 by mma.sync (H100). Plan: has the member `cost`.
+ */
 template <class Plan> struct gk__parts {
   typedef decltype(Plan::cost) cost_type;
   size_t all_m, all_n, m, n;
@@ -8415,13 +8415,11 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
 /* Plans a product, and adds the size of its partials to *partials. The plans are made for the whole batch, even if the
  * work area holds only a part of it, so that the bits of a product do not depend on the scratch. */
 template <int Products, class Element>
-cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__parts<gk__mma_plan> *parts,
-                         gk__partials *partials) {
+cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu,
+                         gk__parts<gk__mma_plan> *parts, gk__partials *partials) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
   const double launch_us = 2;
-  gk__matmul_gpu gpu;
-  GK_TRY(gk__find_matmul_gpu(&gpu));
   const auto choose = [&](size_t part_m, size_t part_n) {
     return gk__cheapest_mma_plan<Products, Element>(part_m, part_n, k, batch, gpu);
   };
@@ -8472,7 +8470,7 @@ struct gk__no_path {
   template <class... Params> static unsigned hopper(const Params &...) { return 0; }
   template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
   template <class... Params> static cudaError_t run_small(const Params &...) { return cudaErrorNotSupported; }
-  template <class> static cudaError_t find_gpu(gk__matmul_gpu *) { return cudaSuccess; }
+  template <class> static cudaError_t find_plan(gk__matmul_gpu *) { return cudaSuccess; }
 };
 
 #ifdef GK__WGMMA
@@ -10337,12 +10335,11 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   return plan;
 }
 
-/* Fills *gpu. `kernel` is one by mma.sync, and least_code the lowest architecture that has its instructions. Code for
+/* Finds gpu->tensor_plan. `kernel` is one by mma.sync, and least_code the lowest architecture that has its instructions. Code for
  * sm_90a has the kernels by wgmma instead, and gk__find_code then gives -1. */
 template <class... Params>
-cudaError_t gk__find_tensor_gpu(const gk__kernel<Params...> &kernel, int least_code, gk__matmul_gpu *gpu) {
+cudaError_t gk__find_tensor_plan(const gk__kernel<Params...> &kernel, int least_code, gk__matmul_gpu *gpu) {
   int code = 0;
-  GK_TRY(gk__find_matmul_gpu(gpu));
   GK_TRY(gk__failed(gk__find_code(kernel, &code), "gk_matmul"));
   gpu->tensor_plan = code >= least_code ? GK_PLAN_MMA : GK_PLAN_AUTO;
 #ifdef GK__WGMMA
@@ -10465,9 +10462,8 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Args>
-cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
-  gk__matmul_gpu gpu;
-  GK_TRY(gk__find_matmul_gpu(&gpu));
+cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
+                               gk__partials *partials) {
   p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin)
@@ -10490,10 +10486,11 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
 }
 /* Adds the bytes of a product's partials to *partials. */
 template <class Args>
-cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
+cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
+                                 gk__partials *partials) {
   if (order.partitions < 2) return cudaSuccess;
   partials->measuring = true;
-  return gk__enqueue_strict(p, order, plan, partials);
+  return gk__enqueue_strict(p, order, plan, gpu, partials);
 }
 
 /* The view of an operand or of its copy, and the description of the copy. */
@@ -10568,23 +10565,25 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
  * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
-template <class Args> cudaError_t gk__measure_fallback(Args p, size_t products_per_launch, gk__partials *partials) {
+template <class Args>
+cudaError_t gk__measure_fallback(Args p, size_t products_per_launch, const gk__matmul_gpu &gpu,
+                                 gk__partials *partials) {
   static const unsigned any = 0;
   const gk__split_k order = gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k);
   const size_t rest = p.batch % products_per_launch;
   p.condition.flag = &any;
   p.batch = products_per_launch;
-  GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, partials));
+  GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, gpu, partials));
   p.batch = rest;
-  return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
+  return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, gpu, partials) : cudaSuccess;
 }
 
 /* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
  * of the batch at a time as the work area has room for. */
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
-                                       const gk__parts<gk__mma_plan> &mma_parts, int sms, const gk__work_area &area,
-                                       gk__partials *partials) {
+                                       const gk__parts<gk__mma_plan> &mma_parts, const gk__matmul_gpu &gpu,
+                                       const gk__work_area &area, gk__partials *partials) {
   const size_t batch = p.batch;
   const cudaStream_t stream = partials->stream;
   const auto run_mma = [=](const gk__tensor_args<Element, Out, Func> &part, const gk__mma_plan &mma_plan) {
@@ -10607,37 +10606,39 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
       GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
     if (plan.a.wanted || plan.b.wanted)
       GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
-                                               fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream));
-    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, sms, stream)
+                                               fallback_flag, gpu.sms, plan.plan == GK_PLAN_WGMMA, stream));
+    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, gpu.sms, stream)
                                       : mma_parts.run(q, run_mma));
-    if (fallback_flag) GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials));
+    if (fallback_flag)
+      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, gpu, partials));
     p.skip(p.batch);
   }
   return cudaSuccess;
 }
 /* A kind of product on tensor cores. Arguments are checked and memory is allocated before the first launch. */
 template <int Preparation, int Products, class Element> struct gk__tensor_path : gk__no_path {
-  template <class Args> static cudaError_t find_gpu(gk__matmul_gpu *gpu) {
+  template <class Args> static cudaError_t find_plan(gk__matmul_gpu *gpu) {
     typedef typename gk__mma_tiles<Products, Element>::small_config config;
-    return gk__find_tensor_gpu(
+    return gk__find_tensor_plan(
         GK__KERNEL(gk__mma_kernel<Products, Element, config, typename Args::out_type, typename Args::func_type>),
         gk__tensor_type<Element>::code, gpu);
   }
   template <class Args>
-  static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, gk__partials *partials) {
+  static cudaError_t run(const Args &p, const gk__product_plan &plan, const gk__matmul_gpu &gpu,
+                         gk__partials *partials) {
     gk__work_area area;
     gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
     GK_TRY(gk__plan_work_area(plan, p.batch, partials->given, &area));
     if (plan.plan == GK_PLAN_MMA)
-      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_parts, partials)));
-    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, partials));
+      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, gpu, &mma_parts, partials)));
+    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, gpu, partials));
     GK_TRY(partials->begin());
     if (area.bytes && !area.memory) {
       GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", partials->stream));
       area.memory = static_cast<unsigned char *>(area.temporary);
     }
     return gk__free_temporary(
-        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_parts, sms, area, partials),
+        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_parts, gpu, area, partials),
         area.temporary, "gk_matmul", partials->stream);
   }
 };
@@ -10733,7 +10734,8 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
 }
 /* What gk_matmul_plan reports. */
 template <class Args>
-cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk_matmul_path *path) {
+cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan,
+                              const gk__matmul_gpu &gpu, gk_matmul_path *path) {
   typedef gk__tensor_element<typename Args::item_type> element_type;
   gk__partials partials(NULL, 0);
   gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
@@ -10743,13 +10745,14 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   path->copies_b = plan.tensor() && plan.b.wanted;
   path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
   if (!plan.tensor() && !plan.is_small)
-    GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, &partials));
+    GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, gpu,
+                                &partials));
   else if (plan.precision >= GK_PRECISION_EMULATED)
-    GK_TRY(gk__measure_fallback(p, p.batch, &partials));
+    GK_TRY(gk__measure_fallback(p, p.batch, gpu, &partials));
   if (plan.plan == GK_PLAN_MMA)
     GK_TRY(plan.precision == GK_PRECISION_EMULATED
-               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, &mma_parts, &partials)
-               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, &mma_parts, &partials));
+               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, gpu, &mma_parts, &partials)
+               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, gpu, &mma_parts, &partials));
   if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
   return cudaSuccess;
 }
@@ -10772,22 +10775,23 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
                             from_b = {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b};
   const gk__product call = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
   gk__matmul_gpu gpu = gk__matmul_gpu();
+  GK_TRY(gk__find_matmul_gpu(&gpu));
   /* If the call is only described, the kernels of its precision may not be compiled: another one stands for them. */
   const int least_code = gk__tensor_type<gk__tensor_element<Item>>::code;
   if (gk__asks_for_tensor(call))
-    GK_TRY(path ? gk__find_tensor_gpu(GK__KERNEL(gk__code_kernel<0>), least_code, &gpu)
-                : tensor_path::template find_gpu<args>(&gpu));
+    GK_TRY(path ? gk__find_tensor_plan(GK__KERNEL(gk__code_kernel<0>), least_code, &gpu)
+                : tensor_path::template find_plan<args>(&gpu));
   const gk__product_plan plan = gk__plan_product(call, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(options.precision),
                     static_cast<int>(options.plan), plan.refused);
-  if (path) return gk__describe_path(p, plan, strict_plan, path);
+  if (path) return gk__describe_path(p, plan, strict_plan, gpu, path);
   GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
   gk__partials partials(options.scratch, stream);
   if (plan.is_small) return partials.end(tensor_path::run_small(p, gpu.smem_limit, &partials));
-  if (plan.tensor()) return partials.end(tensor_path::run(p, plan, gpu.sms, &partials));
-  return partials.end(gk__enqueue_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, &partials));
+  if (plan.tensor()) return partials.end(tensor_path::run(p, plan, gpu, &partials));
+  return partials.end(gk__enqueue_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, gpu, &partials));
 }
 
 /* An error if a gk_array has fewer elements than a product uses. */

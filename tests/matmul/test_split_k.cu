@@ -108,6 +108,12 @@ struct by_place {
 static identity_on_host on_host(hook_identity) { return identity_on_host(); }
 static by_place on_host(by_place func) { return func; }
 
+static hook_matmul_gpu this_gpu() {
+  hook_matmul_gpu gpu = hook_matmul_gpu();
+  EXPECT_OK(hook_find_matmul_gpu(&gpu));
+  return gpu;
+}
+
 /* A product by a given split, or by the planner's, with a functor in its epilogue. */
 template <class T, class O, class Func> struct product_by_order {
   typedef acc_type<T> Acc;
@@ -138,13 +144,13 @@ template <class T, class O, class Func> struct product_by_order {
   size_t least_bytes(gk_plan plan, size_t max_blocks) {
     hook_partials partials(NULL, 0);
     args.max_blocks = max_blocks;
-    EXPECT_OK(hook_measure_partials(args, order, plan, &partials));
+    EXPECT_OK(hook_measure_partials(args, order, plan, this_gpu(), &partials));
     return partials.least;
   }
   cudaError_t launch(gk_plan plan, const gk_scratch *scratch, size_t max_blocks) {
     args.max_blocks = max_blocks;
     hook_partials partials(scratch, 0);
-    return partials.end(hook_enqueue_strict(args, order, plan, &partials));
+    return partials.end(hook_enqueue_strict(args, order, plan, this_gpu(), &partials));
   }
   void check(gk_plan plan, const gk_scratch *scratch = NULL, size_t max_blocks = 0) {
     if ((on_cpu && hook_is_hopper_plan(plan)) || test_leaves_out<product_by_order>()) return;
@@ -285,7 +291,7 @@ template <class T> static void check_parts(size_t part_m, size_t part_n, int tra
   EXPECT(product.order.partitions > 1 && parts.is_cut());
   EXPECT_OK(parts.run(product.args, [&](const decltype(product.args) &part, const hook_tile_choice &) {
     hook_partials partials(NULL, 0);
-    return partials.end(hook_enqueue_strict(part, product.order, GK_PLAN_AUTO, &partials));
+    return partials.end(hook_enqueue_strict(part, product.order, GK_PLAN_AUTO, this_gpu(), &partials));
   }));
   EXPECT_SAME(product.c.get(), product.expected, "first part %zu x %zu, trans %d", part_m, part_n, trans);
 }

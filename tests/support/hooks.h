@@ -75,7 +75,7 @@
 #define hook_each_mma_plan gk__each_mma_plan
 #define hook_enqueue_strict gk__enqueue_strict
 #define hook_find_matmul_gpu gk__find_matmul_gpu
-#define hook_find_tensor_gpu gk__find_tensor_gpu
+#define hook_find_tensor_plan gk__find_tensor_plan
 #define hook_hopper_clocks gk__hopper_clocks
 #define hook_identity gk__identity
 #define hook_is_hopper_plan gk__is_hopper_plan
