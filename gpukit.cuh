@@ -1924,8 +1924,8 @@ inline void gk__forget_error(cudaError_t earlier) {
 /* Raises the kernel's limit of dynamic shared memory if smem bytes exceed it, or says why that is impossible. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
 /* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
-GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
-                                        const dim3 *block_dim, size_t smem, cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name,
+                                        const cudaLaunchConfig_t &launch);
 /* A cache of one value for each device. Its objects are static, so each value is 0 at first: not known. It has no lock:
  * threads that look for a value at the same time find the same, and one instruction stores it. */
 #define GK__DEVICES 64
@@ -2236,8 +2236,8 @@ template <class Item> struct gk__device_items {
   }
   const Item &operator[](size_t i) const { return part[i % GK__ALLCLOSE_PART]; }
 };
-template <class Item, class Other, class ItemsA, class ItemsB>
-bool gk__allclose(ItemsA &a, ItemsB &b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
+template <template <class> class ItemsA, class Item, template <class> class ItemsB, class Other>
+bool gk__allclose(ItemsA<Item> &&a, ItemsB<Other> &&b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
   gk__comparison comparison = gk__comparison();
   comparison.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
@@ -2250,9 +2250,7 @@ bool gk__allclose(ItemsA &a, ItemsB &b, size_t n, double rtol, double atol, gk_m
 }
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
-  gk__host_items<Item> items_a = {a};
-  gk__host_items<Other> items_b = {b};
-  return gk__allclose<Item, Other>(items_a, items_b, n, rtol, atol, mismatch);
+  return gk__allclose(gk__host_items<Item>{a}, gk__host_items<Other>{b}, n, rtol, atol, mismatch);
 }
 /* Whether two arrays have the same size. If not, reports an error to the handler. */
 inline bool gk__same_size(size_t a_items, size_t b_items, const char *file, int line) {
@@ -2266,17 +2264,15 @@ inline bool gk__same_size(size_t a_items, size_t b_items, const char *file, int 
 template <class Item, class Other>
 bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol, gk_mismatch *mismatch,
                  const char *file, int line) {
-  gk__device_items<Item> items_a = {a, file, line, {}};
-  gk__device_items<Other> items_b = {b, file, line, {}};
   return gk__same_size(a.size(), b.size(), file, line) &&
-         gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
+         gk__allclose(gk__device_items<Item>{a, file, line, {}}, gk__device_items<Other>{b, file, line, {}}, a.size(),
+                      rtol, atol, mismatch);
 }
 template <class Item, class Other>
 bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch,
                  const char *file, int line) {
-  gk__device_items<Item> items_a = {a, file, line, {}};
-  gk__host_items<Other> items_b = {b};
-  return gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
+  return gk__allclose(gk__device_items<Item>{a, file, line, {}}, gk__host_items<Other>{b}, a.size(), rtol, atol,
+                      mismatch);
 }
 template <class Item, class Range, class>
 bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double atol, gk_mismatch *mismatch,
@@ -2333,19 +2329,16 @@ GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsi
 template <unsigned Threads, class Item, class Func>
 GK__D void gk__prefetch_tile(const gk__computed<Item, Func> &, size_t, size_t, unsigned, bool = false) {}
 
-/* Whether a kernel with parameters Ps can be called with arguments As: `counted` if there are as many, `converted` if
- * each converts. If not, one assertion says so, and nothing is compiled that would fail again in CUDA's headers. */
+/* Whether each argument of the types As converts to the kernel's parameter in its place, of the types Ps. */
 template <class... Ts> struct gk__types {};
 template <class Param, class Arg, class = void> struct gk__casts : std::false_type {};
 template <class Param, class Arg>
 struct gk__casts<Param, Arg, decltype(static_cast<void>(static_cast<Param>(std::declval<Arg &>())))> : std::true_type {
 };
-template <class Ps, class As> struct gk__arguments { static const bool counted = false, converted = true; };
-template <> struct gk__arguments<gk__types<>, gk__types<>> { static const bool counted = true, converted = true; };
+template <class Ps, class As> struct gk__all_cast : std::true_type {};
 template <class Param, class... Ps, class Arg, class... As>
-struct gk__arguments<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
-  typedef gk__arguments<gk__types<Ps...>, gk__types<As...>> others;
-  static const bool counted = others::counted, converted = gk__casts<Param, Arg>::value && others::converted;
+struct gk__all_cast<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
+  static const bool value = gk__casts<Param, Arg>::value && gk__all_cast<gk__types<Ps...>, gk__types<As...>>::value;
 };
 
 /* A kernel, and what a launch of it depends on. */
@@ -2385,7 +2378,7 @@ cudaError_t gk__launch_kernel(const char *name, const gk__kernel<Params...> &ker
     cluster.val.clusterDim = {kernel.cluster_blocks, 1, 1};
   }
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel.function, static_cast<Params>(args)...);
-  return gk__after_launch(code, address, name, &grid_dim, &block_dim, smem, stream);
+  return gk__after_launch(code, address, name, config);
 }
 template <class... Params, class... Args>
 cudaError_t gk__launch_if(std::true_type, const char *name, void (*kernel)(Params...), Args &&...args) {
@@ -2395,12 +2388,13 @@ template <class... Args> cudaError_t gk__launch_if(std::false_type, Args &&...) 
 template <class... Params, class... Args>
 cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                        cudaStream_t stream, Args &&...args) {
-  typedef gk__arguments<gk__types<Params...>, gk__types<Args...>> arguments;
-  typedef std::integral_constant<bool, arguments::counted && arguments::converted> fits;
-  static_assert(arguments::counted,
-                "GK_LAUNCH, gk_launch: the kernel has more parameters, or fewer, than arguments are "
-                "given behind kernel, grid, block, bytes of shared memory and stream");
-  static_assert(!arguments::counted || arguments::converted,
+  /* Arguments that do not fit are reported once, and nothing is compiled that would fail again in CUDA's headers. */
+  const bool counted = sizeof...(Params) == sizeof...(Args);
+  const bool converted = gk__all_cast<gk__types<Params...>, gk__types<Args...>>::value;
+  typedef std::integral_constant<bool, counted && converted> fits;
+  static_assert(counted, "GK_LAUNCH, gk_launch: the kernel has more parameters, or fewer, than arguments are "
+                         "given behind kernel, grid, block, bytes of shared memory and stream");
+  static_assert(!counted || converted,
                 "GK_LAUNCH, gk_launch: an argument does not convert to the type of the kernel's parameter in its place "
                 "(a null pointer is written nullptr)");
   return gk__launch_if(fits(), name, kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
@@ -12050,14 +12044,14 @@ GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel,
 }
 
 /* Finds out why a launch of this shape failed, and says so in the detail. */
-static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel, const char *shape,
-                                            const dim3 *grid_dim, const dim3 *block_dim) {
-  const unsigned long long thread_count = static_cast<unsigned long long>(block_dim->x) * block_dim->y * block_dim->z;
+static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel, const char *shape, dim3 grid_dim,
+                                            dim3 block_dim) {
+  const unsigned long long thread_count = static_cast<unsigned long long>(block_dim.x) * block_dim.y * block_dim.z;
   if (thread_count == 0) return gk__fail(code, "%s: the block is empty", shape);
   if (thread_count > 1024)
     return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, thread_count);
-  if (block_dim->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
-  if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
+  if (block_dim.z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
+  if (grid_dim.x > 0x7fffffff || grid_dim.y > 65535 || grid_dim.z > 65535)
     return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
   /* This fails if the device has no code for the kernel. */
   cudaFuncAttributes attributes = cudaFuncAttributes();
@@ -12084,16 +12078,17 @@ static void gk__count_first_launch(const void *kernel) {
   }
 }
 
-GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
-                                        const dim3 *block_dim, size_t smem, cudaStream_t stream) {
+GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name,
+                                        const cudaLaunchConfig_t &launch) {
+  const dim3 grid_dim = launch.gridDim, block_dim = launch.blockDim;
   if (code == cudaSuccess) gk__count_first_launch(kernel);
   if (code == cudaSuccess && !gk__debug()) return code;
   char shape[256];
   snprintf(shape, sizeof(shape), "%s: grid %u x %u x %u, block %u x %u x %u, %zu bytes of dynamic shared memory",
-           gk__kernel_name(name).text, grid_dim->x, grid_dim->y, grid_dim->z, block_dim->x, block_dim->y, block_dim->z,
-           smem);
+           gk__kernel_name(name).text, grid_dim.x, grid_dim.y, grid_dim.z, block_dim.x, block_dim.y, block_dim.z,
+           launch.dynamicSmemBytes);
   if (code == cudaSuccess) {
-    code = gk__debug_wait(stream);
+    code = gk__debug_wait(launch.stream);
     if (code == cudaSuccess) return code;
     return gk__fail(code, "%s: GPUKIT_DEBUG=1 waited for this kernel, and it failed", shape);
   }
