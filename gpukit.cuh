@@ -3784,17 +3784,12 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
   return gk__fail(cudaErrorInvalidValue, "%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name,
                   array.size(), item_count);
 }
-template <class Input, class Output>
-cudaError_t gk__check_sizes(const char *call, const Input &input, size_t n, const Output &output, size_t n_out) {
-  GK_TRY(gk__check_size(call, "input", input, n));
-  return gk__check_size(call, "output", output, n_out);
-}
 
-/* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
- * alignment to the element type, and memory that the device can address; an empty array may begin at the end of an
- * allocation. n_out: elements of the output. */
+/* What calls require of an array of which they use item_count elements: a gk_array has so many; it is no null pointer
+ * unless that is 0; it is aligned to the element type; and the device can address its memory. An empty array may begin
+ * at the end of an allocation. */
 template <class Item>
-cudaError_t gk__check_array(const char *call, const char *name, const Item *array, size_t n, size_t item_count) {
+cudaError_t gk__check_pointer(const char *call, const char *name, const Item *array, size_t n, size_t item_count) {
   if (!array && item_count) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL but n = %zu", call, name, n);
   if (reinterpret_cast<uintptr_t>(array) % std::alignment_of<Item>::value)
     return gk__fail(cudaErrorInvalidValue, "%s: %s is not aligned to its elements' %zu bytes", call, name,
@@ -3802,24 +3797,25 @@ cudaError_t gk__check_array(const char *call, const char *name, const Item *arra
   return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
 }
 template <class Item, class Func>
-cudaError_t gk__check_array(const char *, const char *, const gk__computed<Item, Func> &, size_t, size_t) {
+cudaError_t gk__check_pointer(const char *, const char *, const gk__computed<Item, Func> &, size_t, size_t) {
   return cudaSuccess;
 }
-template <class Input, class Out>
-cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *output, size_t n, size_t n_out) {
-  typedef typename gk__source<Input>::item_type Item;
-  if (n > static_cast<size_t>(-1) / (sizeof(Item) > sizeof(Out) ? sizeof(Item) : sizeof(Out)))
+template <class Array>
+cudaError_t gk__check_array(const char *call, const char *name, const Array &array, size_t n, size_t item_count) {
+  GK_TRY(gk__check_size(call, name, array, item_count));
+  return gk__check_pointer(call, name, gk__input_of(array), n, item_count);
+}
+/* Begins a call: clears the detail, and checks that memory can have n elements, and the arrays. n_out: elements of the
+ * output. */
+template <class Input, class Output>
+cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const Output &output, size_t n_out) {
+  const size_t item_bytes = sizeof(gk__item_type<Input>), out_bytes = sizeof(gk__item_type<Output>);
+  gk__clear_detail();
+  if (n > static_cast<size_t>(-1) / (item_bytes > out_bytes ? item_bytes : out_bytes))
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
-                    n, sizeof(Item));
+                    n, item_bytes);
   GK_TRY(gk__check_array(call, "input", input, n, n));
   return gk__check_array(call, "output", output, n, n_out);
-}
-/* Begins a call: clears the detail, and checks sizes and arrays. */
-template <class Input, class Output>
-cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, Output &output, size_t n_out) {
-  gk__clear_detail();
-  GK_TRY(gk__check_sizes(call, input, n, output, n_out));
-  return gk__check_arrays(call, gk__input_of(input), gk__output_of(output), n, n_out);
 }
 
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
@@ -3927,10 +3923,8 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
   static_assert(std::is_same<Item, gk__item_type<InputY>>::value, "gk_dot: both arrays have elements of the same type");
   const gk__products<Item> products = {gk__input_of(x), reinterpret_cast<const Item *>(gk__input_of(y))};
   gk__clear_detail();
-  GK_TRY(gk__check_size("gk_dot", "x", x, n));
-  GK_TRY(gk__check_size("gk_dot", "y", y, n));
-  GK_TRY(gk__check_array("gk_dot", "x", products.x, n, n));
-  GK_TRY(gk__check_array("gk_dot", "y", products.y, n, n));
+  GK_TRY(gk__check_array("gk_dot", "x", x, n, n));
+  GK_TRY(gk__check_array("gk_dot", "y", y, n, n));
   return gk_reduce_sum(gk_computed<typename gk__products<Item>::result_type>(products), output, n, stream, scratch);
 }
 
@@ -4277,12 +4271,11 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
 
 /* Begins a call on a matrix of this shape: clears the detail, and checks the leading dimension, sizes and arrays. */
 template <class Input, class Output>
-cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
-                                  size_t output_count) {
+cudaError_t gk__begin_matrix_call(const char *call, const Input &input, const Output &output,
+                                  const gk__matrix_plan &shape, size_t output_count) {
   const size_t item_bytes = sizeof(gk__item_type<Input>), max_size = static_cast<size_t>(-1);
   const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
   gk__clear_detail();
-  GK_TRY(gk__check_sizes(call, input, n, output, output_count));
   if (shape.leading_dim < shape.col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     shape.leading_dim, shape.col_count);
@@ -4290,8 +4283,8 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, Output &
       gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == max_size)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
                     shape.row_count, shape.leading_dim);
-  GK_TRY(gk__check_array(call, "input", gk__input_of(input), n, n));
-  return gk__check_array(call, "output", gk__output_of(output), output_count, output_count);
+  GK_TRY(gk__check_array(call, "input", input, n, n));
+  return gk__check_array(call, "output", output, output_count, output_count);
 }
 template <class Acc, class Kernel, class Input, class Output, class Functor>
 cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Output &output,
@@ -5136,11 +5129,9 @@ cudaError_t gk__select(const char *call, const Input &input, Output &output, Cou
   const uintptr_t address = reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input)));
   const unsigned lead = static_cast<unsigned>(address / tile_for_small_n::item_bytes % tile_for_small_n::vector_width);
   const size_t extent = gk__saturated_sum(n, lead);
-  gk__clear_detail();
-  GK_TRY(gk__check_size(call, "input", input, n));
-  GK_TRY(gk__check_size(call, "kept_count", kept_count, 1));
-  GK_TRY(gk__check_arrays(call, gk__input_of(input), gk__output_of(output), n, n));
-  GK_TRY(gk__check_array(call, "kept_count", gk__output_of(kept_count), n, 1));
+  /* By its pointer: an output that is a gk_array may have fewer than n elements. */
+  GK_TRY(gk__begin_call(call, input, n, gk__output_of(output), n));
+  GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
@@ -5161,8 +5152,7 @@ template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
   const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags)};
-  GK_TRY(gk__check_size("gk_select_flagged", "item_flags", item_flags, n));
-  GK_TRY(gk__check_array("gk_select_flagged", "item_flags", keep.item_flags, n, n));
+  GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n, n));
   return gk__select("gk_select_flagged", input, output, kept_count, n, keep, stream, scratch);
 }
 
@@ -5308,11 +5298,11 @@ template <class Input>
 cudaError_t gk__print_matrix(const char *call, const Input &input, size_t row_count, size_t col_count,
                              size_t leading_dim, cudaStream_t stream) {
   const size_t part = 10, distance = leading_dim ? leading_dim : col_count;
+  const size_t extent = gk__matrix_extent(row_count, col_count, leading_dim);
   const auto array = gk__input_of(input);
   gk__clear_detail();
   if (row_count == 0 || col_count == 0) return cudaSuccess;
-  GK_TRY(gk__check_size(call, "input", input, gk__matrix_extent(row_count, col_count, leading_dim)));
-  GK_TRY(gk__check_array(call, "input", array, row_count * col_count, row_count * col_count));
+  GK_TRY(gk__check_array(call, "input", input, row_count * col_count, extent));
   if (distance < col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     distance, col_count);
