@@ -3839,11 +3839,17 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   return cudaSuccess;
 }
 
+/* A call of a reduce, scan or select: its name, for errors, and what it runs with. */
+struct gk__call {
+  const char *name;
+  cudaStream_t stream;
+  const gk_scratch *scratch; /* the caller's, or NULL */
+};
 /* The scratch to use: the caller's, which must be large enough, or if that is NULL a temporary one. 0 bytes: none. */
-inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *chosen,
-                                      cudaStream_t stream) {
-  *chosen = given && bytes ? *given : gk_scratch();
-  return given || !bytes ? gk__check_scratch(call, given, bytes) : gk__temporary_scratch(chosen, bytes, call, stream);
+inline cudaError_t gk__choose_scratch(const gk__call &call, size_t bytes, gk_scratch *chosen) {
+  *chosen = call.scratch && bytes ? *call.scratch : gk_scratch();
+  if (call.scratch || bytes == 0) return gk__check_scratch(call.name, call.scratch, bytes);
+  return gk__temporary_scratch(chosen, bytes, call.name, call.stream);
 }
 
 /* After the launch: frees temporary memory, if there is any, even if the launch failed. Returns the first error. */
@@ -3856,23 +3862,22 @@ inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const ch
 /* Launches a kernel whose last parameters are the plan, the state and the slots. slot_offset, in the scratch, is
  * GK__STATE_BYTES in gk_reduce, else GK__SCAN_OFFSET. bytes: of the scratch, or 0 if the kernel needs none. */
 template <class Acc, class Kernel, class Plan, class... Args>
-cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, unsigned block_threads,
-                                  size_t slot_offset, size_t bytes, cudaStream_t stream, const gk_scratch *scratch,
-                                  const Args &...args) {
+cudaError_t gk__launch_with_slots(const gk__call &call, const Kernel &kernel, Plan plan, unsigned block_threads,
+                                  size_t slot_offset, size_t bytes, const Args &...args) {
   gk_scratch chosen;
-  GK_TRY(gk__choose_scratch(call, bytes, scratch, &chosen, stream));
+  GK_TRY(gk__choose_scratch(call, bytes, &chosen));
   unsigned char *const memory = static_cast<unsigned char *>(chosen.ptr);
   const size_t slot_end = slot_offset < GK__SCAN_OFFSET ? GK__SCAN_OFFSET : chosen.bytes; /* those of scans follow */
   if (memory) plan.capacity = (slot_end - slot_offset) / sizeof(gk__word16);
-  const cudaError_t status = gk__launch_kernel(call, kernel, plan.blocks, block_threads, 0, stream, args..., plan,
-                                               reinterpret_cast<gk__state *>(memory),
+  const cudaError_t status = gk__launch_kernel(call.name, kernel, plan.blocks, block_threads, 0, call.stream, args...,
+                                               plan, reinterpret_cast<gk__state *>(memory),
                                                reinterpret_cast<gk__slot<Acc> *>(memory ? memory + slot_offset : NULL));
-  return gk__free_temporary(status, scratch ? NULL : memory, call, stream);
+  return gk__free_temporary(status, call.scratch ? NULL : memory, call.name, call.stream);
 }
 
 template <class Input, class Out, class Operator>
-cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t n, Operator operation,
-                       const gk__reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
+cudaError_t gk__reduce(const gk__call &call, const Input &input, Out *output, size_t n, Operator operation,
+                       const gk__reduce_plan &plan) {
   typedef typename gk__working<Operator>::type Acc;
   typedef typename gk__source<Input>::item_type Item;
   /* Where an array cannot be unaligned, or is not loaded as words, both are the aligned kernel. */
@@ -3881,9 +3886,9 @@ cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t
   const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
-  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__REDUCE_THREADS, GK__STATE_BYTES,
-                                    plan.partitions > 1 ? gk_reduce_scratch_bytes() : 0, stream, scratch, input, output,
-                                    n, operation);
+  const size_t bytes = plan.partitions > 1 ? gk_reduce_scratch_bytes() : 0;
+  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__REDUCE_THREADS, GK__STATE_BYTES, bytes, input, output, n,
+                                    operation);
 }
 
 template <class Input, class Output, class Operator>
@@ -3893,8 +3898,8 @@ cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator op
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef gk__slot<typename gk__working<Functor>::type> slot;
   GK_TRY(gk__begin_call("gk_reduce", input, n, output, 1));
-  return gk__reduce("gk_reduce", gk__input_of(input), gk__output_of(output), n, gk__functor_of<Functor>(operation),
-                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)), stream, scratch);
+  return gk__reduce({"gk_reduce", stream, scratch}, gk__input_of(input), gk__output_of(output), n,
+                    gk__functor_of<Functor>(operation), gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)));
 }
 template <class Input, class Value, class Operator>
 cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation, cudaStream_t stream,
@@ -4287,15 +4292,14 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, const Ou
   return gk__check_array(call, "output", output, output_count, output_count);
 }
 template <class Acc, class Kernel, class Input, class Output, class Functor>
-cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Output &output,
-                              gk__matrix_plan plan, size_t output_count, const Functor &operation, cudaStream_t stream,
-                              const gk_scratch *scratch) {
+cudaError_t gk__launch_matrix(const gk__call &call, const Kernel &kernel, const Input &input, Output &output,
+                              gk__matrix_plan plan, size_t output_count, const Functor &operation) {
   const size_t row_bytes = plan.leading_dim * sizeof(gk__item_type<Input>) * (plan.folds ? plan.folds : 1);
   const size_t bytes =
       plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
   plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input))) | row_bytes) % 16 == 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, GK__SCAN_OFFSET, bytes, stream, scratch,
-                                    gk__input_of(input), gk__output_of(output), operation);
+  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, GK__SCAN_OFFSET, bytes, gk__input_of(input),
+                                    gk__output_of(output), operation);
 }
 
 template <class Input, class Output, class Operator>
@@ -4308,9 +4312,9 @@ cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count
   GK_TRY(gk__begin_matrix_call("gk_reduce_rows", input, output, shape, row_count));
   if (row_count == 0) return cudaSuccess;
   const auto kernel = GK__KERNEL(gk__reduce_rows_kernel<gk__input_type<Input>, gk__item_type<Output>, Functor>);
-  return gk__launch_matrix<Acc>("gk_reduce_rows", kernel, input, output,
+  return gk__launch_matrix<Acc>({"gk_reduce_rows", stream, scratch}, kernel, input, output,
                                 gk__plan_rows(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>)),
-                                row_count, gk__functor_of<Functor>(operation), stream, scratch);
+                                row_count, gk__functor_of<Functor>(operation));
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_count, size_t col_count,
@@ -4327,8 +4331,8 @@ cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_co
     return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
                     col_count);
   const auto kernel = GK__KERNEL(gk__reduce_columns_kernel<gk__input_type<Input>, gk__item_type<Output>, Functor>);
-  return gk__launch_matrix<Acc>("gk_reduce_columns", kernel, input, output, plan, col_count,
-                                gk__functor_of<Functor>(operation), stream, scratch);
+  return gk__launch_matrix<Acc>({"gk_reduce_columns", stream, scratch}, kernel, input, output, plan, col_count,
+                                gk__functor_of<Functor>(operation));
 }
 
 /* ====================================================================================================================
@@ -4845,29 +4849,29 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
 
 template <class Input, class Out, class Operator, class Init, class Plan>
-cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
-                     bool inclusive, const Plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
+cudaError_t gk__scan(const gk__call &call, const Input &input, Out *output, size_t n, Operator operation, Init init,
+                     bool inclusive, const Plan &plan) {
   typedef typename gk__source<Input>::item_type Item;
+  typedef typename gk__working<Operator>::type Acc;
   const unsigned items_for_large_n = gk__scan_items(gk__scan_item_bytes<Item, Out>(), false);
   const unsigned items_for_small_n = gk__scan_items(gk__scan_item_bytes<Item, Out>(), true);
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n, Plan> config_for_large_n;
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n, Plan> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
-  typedef typename gk__working<Operator>::type Acc;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET,
-                                    plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0, stream, scratch,
-                                    input, output, n, operation, init, inclusive);
+  const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
+  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes, input, output, n,
+                                    operation, init, inclusive);
 }
 
 /* Checks the arrays, plans and launches. init: of the working type. */
 template <class Input, class Output, class Functor, class Acc>
-cudaError_t gk__scan_call(const char *call, const Input &input, Output &output, size_t n, const Functor &operation,
-                          const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
-  GK_TRY(gk__begin_call(call, input, n, output, n));
+cudaError_t gk__scan_call(const gk__call &call, const Input &input, Output &output, size_t n, const Functor &operation,
+                          const Acc &init, bool inclusive) {
+  GK_TRY(gk__begin_call(call.name, input, n, output, n));
   const size_t item_bytes = gk__scan_item_bytes<gk__item_type<Input>, gk__item_type<Output>>();
   return gk__scan(call, gk__input_of(input), gk__output_of(output), n, operation, gk__scan_start<Acc>{init}, inclusive,
-                  gk__plan_scan(n, item_bytes), stream, scratch);
+                  gk__plan_scan(n, item_bytes));
 }
 template <class Operator, class Output>
 using gk__scan_functor = typename gk__functor<Operator, gk__item_type<Output>>::scan;
@@ -4876,20 +4880,21 @@ template <class Input, class Output, class Operator>
 cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
   const auto f = gk__functor_of<gk__scan_functor<Operator, Output>>(operation);
-  return gk__scan_call("gk_scan_inclusive", input, output, n, f, f.identity(), true, stream, scratch);
+  return gk__scan_call({"gk_scan_inclusive", stream, scratch}, input, output, n, f, f.identity(), true);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
   const auto f = gk__functor_of<gk__scan_functor<Operator, Output>>(operation);
-  return gk__scan_call("gk_scan_exclusive", input, output, n, f, f.identity(), false, stream, scratch);
+  return gk__scan_call({"gk_scan_exclusive", stream, scratch}, input, output, n, f, f.identity(), false);
 }
 template <class Input, class Output, class Operator, class Init>
 cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
   typedef gk__scan_functor<Operator, Output> Functor;
-  return gk__scan_call("gk_scan_exclusive_init", input, output, n, gk__functor_of<Functor>(operation),
-                       gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+  return gk__scan_call({"gk_scan_exclusive_init", stream, scratch}, input, output, n,
+                       gk__functor_of<Functor>(operation),
+                       gk__convert<typename gk__working<Functor>::type, Init>::from(init), false);
 }
 
 /* --- Rows --------------------------------------------------------------------------------------------------------
@@ -4934,48 +4939,43 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS)
   }
 }
 
-template <class Input, class Output, class Functor>
-cudaError_t gk__scan_rows_call(const char *call, const Input &input, Output &output, const gk__matrix_plan &shape,
-                               const Functor &operation, bool inclusive, cudaStream_t stream,
-                               const gk_scratch *scratch) {
+template <class Input, class Output, class Operator>
+cudaError_t gk__scan_rows_call(const gk__call &call, const Input &input, Output &output, const gk__matrix_plan &shape,
+                               const Operator &operation, bool inclusive) {
   typedef gk__item_type<Input> Item;
   typedef gk__item_type<Output> Out;
+  typedef gk__scan_functor<Operator, Output> Functor;
+  const Functor f = gk__functor_of<Functor>(operation);
   const size_t extent = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
-  GK_TRY(gk__begin_matrix_call(call, input, output, shape, extent));
+  GK_TRY(gk__begin_matrix_call(call.name, input, output, shape, extent));
   if (extent == 0) return cudaSuccess;
   if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS)
-    return gk__launch_kernel(call, GK__KERNEL(gk__scan_rows_kernel<gk__input_type<Input>, Out, Functor>),
+    return gk__launch_kernel(call.name, GK__KERNEL(gk__scan_rows_kernel<gk__input_type<Input>, Out, Functor>),
                              gk__grid_dim(shape.row_count, GK__SCAN_WARPS, GK__SCAN_MOST_BLOCKS),
-                             static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, gk__input_of(input),
-                             gk__output_of(output), shape.row_count, shape.col_count, shape.leading_dim, operation,
-                             inclusive);
+                             static_cast<unsigned>(GK__SCAN_THREADS), 0, call.stream, gk__input_of(input),
+                             gk__output_of(output), shape.row_count, shape.col_count, shape.leading_dim, f, inclusive);
   gk__row_scan_plan plan = gk__row_scan_plan();
   static_cast<gk__scan_plan &>(plan) =
       gk__plan_scan(shape.col_count, gk__scan_item_bytes<Item, Out>(), GK__SCAN_LONG_ROW);
   plan.row_count = shape.row_count;
   plan.leading_dim = shape.leading_dim;
   plan.blocks = gk__grid_dim(gk__saturated_product(plan.tiles, plan.row_count), 1, 0x7fffffffu);
-  return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, operation,
-                  gk__scan_start<typename gk__working<Functor>::type>{operation.identity()}, inclusive, plan, stream,
-                  scratch);
+  return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, f,
+                  gk__scan_start<typename gk__working<Functor>::type>{f.identity()}, inclusive, plan);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
                                    size_t leading_dim, Operator operation, cudaStream_t stream,
                                    const gk_scratch *scratch) {
-  typedef gk__scan_functor<Operator, Output> Functor;
-  return gk__scan_rows_call("gk_scan_rows_inclusive", input, output,
-                            gk__matrix_shape(row_count, col_count, leading_dim), gk__functor_of<Functor>(operation),
-                            true, stream, scratch);
+  return gk__scan_rows_call({"gk_scan_rows_inclusive", stream, scratch}, input, output,
+                            gk__matrix_shape(row_count, col_count, leading_dim), operation, true);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
                                    size_t leading_dim, Operator operation, cudaStream_t stream,
                                    const gk_scratch *scratch) {
-  typedef gk__scan_functor<Operator, Output> Functor;
-  return gk__scan_rows_call("gk_scan_rows_exclusive", input, output,
-                            gk__matrix_shape(row_count, col_count, leading_dim), gk__functor_of<Functor>(operation),
-                            false, stream, scratch);
+  return gk__scan_rows_call({"gk_scan_rows_exclusive", stream, scratch}, input, output,
+                            gk__matrix_shape(row_count, col_count, leading_dim), operation, false);
 }
 
 /* --- Select ------------------------------------------------------------------------------------------------------*/
@@ -5118,8 +5118,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 template <class Input, class Output, class Count, class Keep>
-cudaError_t gk__select(const char *call, const Input &input, Output &output, Count &kept_count, size_t n,
-                       const Keep &keep, cudaStream_t stream, const gk_scratch *scratch) {
+cudaError_t gk__select(const gk__call &call, const Input &input, Output &output, Count &kept_count, size_t n,
+                       const Keep &keep) {
   typedef gk__input_type<Input> Array;
   typedef gk__item_type<Output> Out;
   typedef gk__item_type<Count> Integer;
@@ -5130,30 +5130,31 @@ cudaError_t gk__select(const char *call, const Input &input, Output &output, Cou
   const unsigned lead = static_cast<unsigned>(address / tile_for_small_n::item_bytes % tile_for_small_n::vector_width);
   const size_t extent = gk__saturated_sum(n, lead);
   /* By its pointer: an output that is a gk_array may have fewer than n elements. */
-  GK_TRY(gk__begin_call(call, input, n, gk__output_of(output), n));
-  GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
+  GK_TRY(gk__begin_call(call.name, input, n, gk__output_of(output), n));
+  GK_TRY(gk__check_array(call.name, "kept_count", kept_count, n, 1));
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
-    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts", call, n);
+    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts",
+                    call.name, n);
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Array, Out, Integer, Keep>)
                               : GK__KERNEL(gk__select_kernel<tile_for_large_n, Array, Out, Integer, Keep>);
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
-  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes, stream, scratch,
+  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes,
                                        gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n, lead,
                                        keep);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                       cudaStream_t stream, const gk_scratch *scratch) {
-  return gk__select("gk_select", input, output, kept_count, n, gk__keep_if<Predicate>{keep}, stream, scratch);
+  return gk__select({"gk_select", stream, scratch}, input, output, kept_count, n, gk__keep_if<Predicate>{keep});
 }
 template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
   const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags)};
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n, n));
-  return gk__select("gk_select_flagged", input, output, kept_count, n, keep, stream, scratch);
+  return gk__select({"gk_select_flagged", stream, scratch}, input, output, kept_count, n, keep);
 }
 
 /* --- Data: copy, fill, random numbers, print ---------------------------------------------------------------------*/
@@ -11323,7 +11324,7 @@ template <class Item, class Operator> struct gk__dist_fold {
   /* This rank's record, by an operator that commutes or not. */
   cudaError_t reduce(gk__record<Acc> *record, std::true_type) const {
     const gk__reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>));
-    return gk__reduce(ctx.call, input, record, n, operation, plan, ctx.stream, &scratch);
+    return gk__reduce({ctx.call, ctx.stream, &scratch}, input, record, n, operation, plan);
   }
   cudaError_t reduce(gk__record<Acc> *record, std::false_type) const {
     const size_t max_blocks = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
@@ -11353,7 +11354,7 @@ template <class Item, class Operator> struct gk__dist_fold {
   cudaError_t begin(size_t bytes) {
     const size_t record_bytes = GK__STATE_BYTES + static_cast<size_t>(ctx.rank_count) * sizeof(gk__record<Acc>);
     if (bytes < record_bytes) bytes = record_bytes;
-    if (given || ctx.rank_count == 1) return gk__choose_scratch(ctx.call, bytes, given, &scratch, ctx.stream);
+    if (given || ctx.rank_count == 1) return gk__choose_scratch({ctx.call, ctx.stream, given}, bytes, &scratch);
     scratch = gk_scratch{NULL, bytes, 0, ctx.device};
     GK_TRY(gk__dist_allocate(ctx, &scratch.ptr, bytes));
     const cudaError_t code = cudaMemsetAsync(scratch.ptr, 0, bytes, ctx.stream);
@@ -11402,8 +11403,8 @@ cudaError_t gk__dist_scan(const char *call, bool inclusive, const Input &input, 
   const bool needs_record = ctx.rank + 1 < ctx.rank_count; /* no rank uses that of the last one */
   cudaError_t status = fold.launch(gk__commutes<Functor>(), needs_record, ctx.rank, fold.records());
   if (status == cudaSuccess)
-    status =
-        gk__scan(call, gk__input_of(input), gk__output_of(output), n, f, start, inclusive, plan, stream, &fold.scratch);
+    status = gk__scan({call, stream, &fold.scratch}, gk__input_of(input), gk__output_of(output), n, f, start, inclusive,
+                      plan);
   return fold.end(status);
 }
 template <class Input, class Output, class Operator>

@@ -77,13 +77,13 @@ static const size_t tiles = at_speed<size_t>(300, 9);
 template <class T, class O> static void check_reduce_under_load(const char *name) {
   typedef typename hook_functor<gk_op_sum, T>::reduce F;
   const std::vector<T> host = random_numbers<T>(tiles * hook_reduce_tile<T>::items + 77);
-  check_a_hundred<T, O>(name, host, 1,
-                        [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
-                          hook_reduce_plan plan = hook_plan_reduce(host.size(), hook_reduce_tile<T>::items,
-                                                                   sizeof(hook_slot<typename hook_working<F>::type>));
-                          if (blocks && plan.blocks > blocks) plan.blocks = blocks;
-                          return hook_reduce("gk_reduce", in, out, host.size(), F(gk_op_sum()), plan, stream, scratch);
-                        });
+  check_a_hundred<T, O>(
+      name, host, 1, [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
+        hook_reduce_plan plan = hook_plan_reduce(host.size(), hook_reduce_tile<T>::items,
+                                                 sizeof(hook_slot<typename hook_working<F>::type>));
+        if (blocks && plan.blocks > blocks) plan.blocks = blocks;
+        return hook_reduce({"gk_reduce", stream, scratch}, in, out, host.size(), F(gk_op_sum()), plan);
+      });
 }
 template <class T> static void check_scan_under_load(const char *name) {
   typedef typename hook_functor<gk_op_sum, T>::scan F;
@@ -95,8 +95,8 @@ template <class T> static void check_scan_under_load(const char *name) {
                           hook_scan_plan plan = hook_plan_scan(host.size(), hook_scan_item_bytes<T, T>());
                           if (blocks && plan.blocks > blocks) plan.blocks = blocks;
                           const F op((gk_op_sum()));
-                          return hook_scan("gk_scan", in, out, host.size(), op, hook_scan_start<A>{op.identity()}, true,
-                                           plan, stream, scratch);
+                          return hook_scan({"gk_scan", stream, scratch}, in, out, host.size(), op,
+                                           hook_scan_start<A>{op.identity()}, true, plan);
                         });
 }
 TEST(same_bits_of_sums_under_load) {

@@ -38,7 +38,7 @@ static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cud
   hook_reduce_plan plan =
       hook_plan_reduce(n, hook_reduce_tile<T>::items, sizeof(hook_slot<typename hook_working<F>::type>));
   if (blocks && plan.blocks > blocks) plan.blocks = blocks;
-  return hook_reduce("gk_reduce", in, out, n, F(Op()), plan, stream, scratch);
+  return hook_reduce({"gk_reduce", stream, scratch}, in, out, n, F(Op()), plan);
 }
 
 /* The most elements that give each partition one tile. */
@@ -415,7 +415,7 @@ TEST(many_partitions) {
   plan.partitions = HOOK_REDUCE_MANY_PARTITIONS;
   for (unsigned blocks : {plan.partitions, 5u}) {
     plan.blocks = blocks;
-    EXPECT_OK(hook_reduce("gk_reduce", in.ptr, out.ptr, n, gk_sum<int>(), plan, 0, &scratch));
+    EXPECT_OK(hook_reduce({"gk_reduce", 0, &scratch}, in.ptr, out.ptr, n, gk_sum<int>(), plan));
     EXPECT_EQ(out.first(), expected);
   }
 }

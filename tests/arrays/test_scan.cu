@@ -119,7 +119,7 @@ static cudaError_t scan(scan_kind kind, unsigned blocks, const T *in, O *out, si
     hook_scan_plan plan = hook_plan_scan(n, hook_scan_item_bytes<T, O>());
     if (plan.blocks > blocks) plan.blocks = blocks;
     const hook_scan_start<A> start = {kind == exclusive_init ? hook_convert<A, O>::from(init) : op.identity()};
-    return hook_scan("scan", in, out, n, op, start, kind == inclusive, plan, stream, scratch);
+    return hook_scan({"scan", stream, scratch}, in, out, n, op, start, kind == inclusive, plan);
   }
   if (kind == inclusive) return gk_scan_inclusive(in, out, n, Op(), stream, scratch);
   if (kind == exclusive) return gk_scan_exclusive(in, out, n, Op(), stream, scratch);

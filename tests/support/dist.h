@@ -127,8 +127,8 @@ static void check_scan(const std::vector<T> &x, const pieces &p, Op op, const ch
       if (exact)
         for (size_t i = 0; i < mine; i++) expected[i] = loop[inclusive][first + i];
       else {
-        DEMAND_OK(hook_scan_call("model", from, one.ptr, mine, f, model.before[static_cast<size_t>(me.rank)], inclusive,
-                                 0, NULL));
+        DEMAND_OK(hook_scan_call({"model", 0, NULL}, from, one.ptr, mine, f, model.before[static_cast<size_t>(me.rank)],
+                                 inclusive));
         expected = one.get();
       }
       const std::vector<O> got = out.get();
