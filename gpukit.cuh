@@ -2034,6 +2034,12 @@ GK__C_HOST_FUNCTIONS(GK__LABEL)
 GK__CPP_HOST_FUNCTIONS(GK__LABEL)
 #pragma GCC diagnostic pop
 #endif
+
+/* For a step that is made after an error, too, such as one that frees memory: the status before it, whose detail stays,
+ * or if that is a success, that of the step. */
+inline cudaError_t gk__first_error(cudaError_t status, cudaError_t code, const char *what) {
+  return status == cudaSuccess ? gk__failed(code, what) : status;
+}
 } // GK__NAMESPACE(HOST)
 
 GK__NAMESPACE(KERNELS) {
@@ -3854,9 +3860,7 @@ inline cudaError_t gk__choose_scratch(const gk__call &call, size_t bytes, gk_scr
 
 /* After the launch: frees temporary memory, if there is any, even if the launch failed. Returns the first error. */
 inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const char *call, cudaStream_t stream) {
-  if (!memory) return status;
-  const cudaError_t freed = cudaFreeAsync(memory, stream);
-  return status == cudaSuccess ? gk__failed(freed, call) : status;
+  return memory ? gk__first_error(status, cudaFreeAsync(memory, stream), call) : status;
 }
 
 /* Launches a kernel whose last parameters are the plan, the state and the slots. slot_offset, in the scratch, is
@@ -11101,10 +11105,6 @@ struct gk__dist_context {
     return gk__fail(code, "%s: %s: %s%s%s", call, what, ncclGetErrorString(result), message && message[0] ? ": " : "",
                     message ? message : "");
   }
-  /* For steps that are made after an error, too: the status before, or if that is a success, that of the step. */
-  cudaError_t first_error(cudaError_t status, cudaError_t code) const {
-    return status == cudaSuccess ? failed(code) : status;
-  }
   /* In place: each rank's `bytes` bytes, those of rank r at buffer + r * bytes, to all ranks. */
   cudaError_t all_gather(void *buffer, size_t bytes, cudaStream_t on_stream) const {
     const char *const own = static_cast<const char *>(buffer) + static_cast<size_t>(rank) * bytes;
@@ -11589,12 +11589,12 @@ struct gk__dist_b {
    * freed. CUDA keeps destroyed streams and events for as long as work needs them. */
   cudaError_t end(cudaError_t status) const {
     if (event_count == 3) {
-      status = ctx.first_error(status, wait_for(ctx.stream, second_stream));
-      status = ctx.first_error(status, wait_for(ctx.stream, comm_stream));
+      status = gk__first_error(status, wait_for(ctx.stream, second_stream), ctx.call);
+      status = gk__first_error(status, wait_for(ctx.stream, comm_stream), ctx.call);
     }
-    for (int i = 0; i < event_count; i++) status = ctx.first_error(status, cudaEventDestroy(events[i]));
-    for (int i = 0; i < owned_count; i++) status = ctx.first_error(status, cudaStreamDestroy(owned[i]));
-    return opts.buffer ? status : ctx.first_error(status, cudaFreeAsync(buffer, ctx.stream));
+    for (int i = 0; i < event_count; i++) status = gk__first_error(status, cudaEventDestroy(events[i]), ctx.call);
+    for (int i = 0; i < owned_count; i++) status = gk__first_error(status, cudaStreamDestroy(owned[i]), ctx.call);
+    return opts.buffer ? status : gk__first_error(status, cudaFreeAsync(buffer, ctx.stream), ctx.call);
   }
   /* Fills the stage of a part on the communication stream: this rank's rows by a copy, the others by NCCL. Ranks with
    * different numbers of rows take a broadcast each, since an all-gather wants equal ones. */
@@ -12508,8 +12508,7 @@ static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions,
     code = gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, bench.opts.samples);
   if (code == cudaSuccess) code = gk_timer_create(&bench.timer);
   if (code == cudaSuccess) code = gk__bench_measure(&bench);
-  const cudaError_t destroyed = gk__destroy_events(&bench.timer);
-  if (code == cudaSuccess) code = gk__failed(destroyed, call); /* else the detail is about the earlier error */
+  code = gk__first_error(code, gk__destroy_events(&bench.timer), call);
   if (code == cudaSuccess) {
     if (bench.opts.sample_ms) memcpy(bench.opts.sample_ms, bench.sample_ms, row_bytes * n);
     memcpy(results, bench.results, sizeof(*results) * n);
@@ -12609,8 +12608,7 @@ GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t 
 GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
                                      cudaStream_t stream) {
   if (status == cudaSuccess) status = gk__copy(value, result, bytes, cudaMemcpyDeviceToHost, call, stream);
-  const cudaError_t freed = cudaFree(result);
-  return status == cudaSuccess ? gk__failed(freed, call) : status;
+  return gk__first_error(status, cudaFree(result), call);
 }
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
