@@ -3791,9 +3791,9 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
                   array.size(), item_count);
 }
 
-/* What calls require of an array of which they use item_count elements: a gk_array has so many; it is no null pointer
- * unless that is 0; it is aligned to the element type; and the device can address its memory. An empty array may begin
- * at the end of an allocation. */
+/* What calls require of a pointer to an array of which they use item_count elements: it is not null unless that is 0, it
+ * is aligned to the element type, and the device can address its memory. An empty array may begin at the end of an
+ * allocation. */
 template <class Item>
 cudaError_t gk__check_pointer(const char *call, const char *name, const Item *array, size_t n, size_t item_count) {
   if (!array && item_count) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL but n = %zu", call, name, n);
@@ -3806,6 +3806,7 @@ template <class Item, class Func>
 cudaError_t gk__check_pointer(const char *, const char *, const gk__computed<Item, Func> &, size_t, size_t) {
   return cudaSuccess;
 }
+/* The same of an argument. If that is a gk_array, it also has so many elements. */
 template <class Array>
 cudaError_t gk__check_array(const char *call, const char *name, const Array &array, size_t n, size_t item_count) {
   GK_TRY(gk__check_size(call, name, array, item_count));
