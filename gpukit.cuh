@@ -9922,32 +9922,28 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   return order;
 }
 
+/* A tile, and the clocks of a product with it. */
+struct gk__tile_choice {
+  gk__tile_facts tile_facts;
+  unsigned long long cost;
+};
 /* The fastest tile for a given split. */
-template <class Acc> gk__tile_facts gk__plan_tile(gk__plan_query query) {
-  gk__tile_facts best = gk__tiles<Acc>::facts(0);
-  unsigned long long least = ~0ull;
+template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
+  gk__tile_choice best = {gk__tiles<Acc>::facts(0), ~0ull};
   const size_t max_batch = size_t(1) << 20;
   if (query.batch > max_batch) query.batch = max_batch;
   if (query.sms < 1) query.sms = 1;
   const gk_plan wanted = gk__is_hopper_plan(query.wanted) && !query.hopper ? GK__PLAN_TILE_64_128 : query.wanted;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
-    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
+    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && best.cost == ~0ull;
     if (tile_facts.hopper > query.hopper) continue;
     if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
     const unsigned long long clocks = gk__clocks<Acc>(tile_facts, query);
-    if (clocks >= least) continue;
-    least = clocks;
-    best = tile_facts;
+    if (clocks < best.cost) best = {tile_facts, clocks};
   }
   return best;
 }
-
-/* A tile, and the clocks of a product with it. */
-struct gk__tile_choice {
-  gk__tile_facts tile_facts;
-  unsigned long long cost;
-};
 /* The fastest tile for a given split, or tiles. A part has the partitions of k of the whole product, so its bits are the
  * same. */
 template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_query &query) {
@@ -9957,8 +9953,7 @@ template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_qu
     gk__plan_query part = query;
     part.m = m;
     part.n = n;
-    const gk__tile_facts tile_facts = gk__plan_tile<Acc>(part);
-    return gk__tile_choice{tile_facts, gk__clocks<Acc>(tile_facts, part)};
+    return gk__plan_tile<Acc>(part);
   };
   gk__parts<gk__tile_choice> parts(query.m, query.n, choose(query.m, query.n));
   for (int i = 0; i < tiles::item_count && query.batch == 1 && query.wanted == GK_PLAN_AUTO; i++) {

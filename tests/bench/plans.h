@@ -71,7 +71,7 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
 template <class Acc> plan_time plan_chosen(const plan_shape &shape, int sms) {
   const gk__split_k order = gk__plan_split_k<Acc>(shape.m, shape.n, shape.k);
   const gk__tile_facts chosen =
-      gk__plan_tile<Acc>({shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper});
+      gk__plan_tile<Acc>({shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper}).tile_facts;
   plan_time plan = {-1, order.partitions, 0};
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++)
     if (gk__tiles<Acc>::facts(i).plan == chosen.plan) plan.tile_idx = i;

@@ -68,7 +68,7 @@ template <class T> static size_t count_cuts(int sms, unsigned hopper) {
     const size_t m = edge(41), n = edge(42), k = edge(43);
     hook_plan_query query = {m, n, k, 1, hook_plan_split_k<T>(m, n, k), GK_PLAN_AUTO, sms, hopper};
     const hook_parts<hook_tile_choice> parts = hook_plan_tiles<T>(query);
-    const unsigned long long whole = hook_clocks<T>(hook_plan_tile<T>(query), query);
+    const unsigned long long whole = hook_clocks<T>(hook_plan_tile<T>(query).tile_facts, query);
     EXPECT(!parts.is_cut() || parts.plan.cost + parts.rest_plan.cost < whole - whole / 20);
     EXPECT(parts.is_cut() || parts.plan.cost == whole);
     cuts += parts.is_cut();

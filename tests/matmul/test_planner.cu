@@ -127,7 +127,7 @@ TEST(estimates_of_reductions) {
 TEST(planner_fills_the_device) {
   const hook_split_k plain = {0, 1, 4096};
   const auto plan_of = [&](size_t edge, unsigned hopper, gk_plan wanted) {
-    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper}).plan;
+    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper}).tile_facts.plan;
   };
   EXPECT_EQ(plan_of(4096, 0, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, 2, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
@@ -140,7 +140,7 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, 1, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_32); /* only code for sm_90a has one */
   EXPECT_EQ(plan_of(100, 2, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
   EXPECT_EQ(plan_of(100, 0, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_64, 132, 0}).plan,
+  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_64, 132, 0}).tile_facts.plan,
             (int)HOOK_PLAN_TILE_32_64);
 }
 
