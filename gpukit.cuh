@@ -10006,16 +10006,14 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
     return gk__launch_product(*partials, GK__KERNEL(gk__matmul_kernel<Config, Args>), blocks,
                               static_cast<int>(groups) * Config::sums::thread_count, smem, part);
   };
-  size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
   const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
                                                  blocks_per_tile > 1 ? blocks_per_tile * tile_bytes : 0);
-  if (most_tiles < tiles_m * tiles_n) {
-    /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
-    const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
-    if (launch_tiles_m > most_rows) launch_tiles_m = most_rows;
-    if (launch_tiles_n > most_tiles / launch_tiles_m) launch_tiles_n = most_tiles / launch_tiles_m;
-    if (launch_tiles_n == tiles_n)
-      launch_tiles_m = most_tiles / launch_tiles_n < tiles_m ? most_tiles / launch_tiles_n : tiles_m;
+  /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
+  const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
+  size_t launch_tiles_m = tiles_m < most_rows ? tiles_m : most_rows, launch_tiles_n = most_tiles / launch_tiles_m;
+  if (launch_tiles_n >= tiles_n) {
+    launch_tiles_n = tiles_n;
+    launch_tiles_m = most_tiles / tiles_n; /* at most tiles_m */
   }
   for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
     for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
