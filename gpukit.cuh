@@ -7251,19 +7251,34 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
  * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
  * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
-/* The memory for the partials of a call. It is obtained together with the first launch that needs it, which is the
- * largest one. A call that launches other kernels first, on tensor cores, goes through its launches with `measuring`
- * set before that, which launches nothing and records the bytes needed. So a scratch that is too small is refused
- * before C is written. */
-struct gk__partials {
+/* What plans depend on: the multiprocessors of the current device, the shared memory of a block in bytes, and the plan
+ * of tensor cores for which the program has code: GK_PLAN_MMA, GK_PLAN_WGMMA, or GK_PLAN_AUTO if it has none. */
+struct gk__matmul_gpu {
+  int sms, smem_limit;
+  gk_plan tensor_plan;
+};
+inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
+  const char *const call = "gk_matmul";
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
+  return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
+}
+/* A call: its GPU, its stream, and the memory for its partials. The memory is obtained together with the first launch
+ * that needs it, which is the largest one. A call that launches other kernels first, on tensor cores, goes through its
+ * launches with `measuring` set before that, which launches nothing and records the bytes needed. So a scratch that is
+ * too small is refused before C is written. */
+struct gk__product_call {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
+  gk__matmul_gpu gpu;
   bool measuring = false;
   size_t least = 0, most = 0; /* bytes: the minimum for a launch, and the maximum that is of use */
   void *temporary = NULL;     /* memory that is freed at the end of the call */
   unsigned char *memory = NULL;
   size_t bytes = 0;
-  gk__partials(const gk_scratch *scratch, cudaStream_t launches) : given(scratch), stream(launches) {}
+  gk__product_call(const gk_scratch *scratch, cudaStream_t launches, const gk__matmul_gpu &device = gk__matmul_gpu())
+      : given(scratch), stream(launches), gpu(device) {}
   /* Records a launch that computes `products` of a batch at once if the memory allows, and at least one. */
   void measure(size_t product_bytes, size_t products) {
     const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
@@ -7289,26 +7304,26 @@ struct gk__partials {
   }
   cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary, "gk_matmul", stream); }
 };
-/* Launches a kernel on the stream of the partials. */
+/* Launches a kernel on the stream of the call. */
 template <class Kernel, class... Params>
-cudaError_t gk__launch_product(const gk__partials &partials, const Kernel &kernel, size_t blocks, int thread_count,
+cudaError_t gk__launch_product(const gk__product_call &call, const Kernel &kernel, size_t blocks, int thread_count,
                                size_t smem, const Params &...params) {
   return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(thread_count),
-                           smem, partials.stream, params...);
+                           smem, call.stream, params...);
 }
 /* Launches the kernel that reduces the partials of a batch. */
 template <class Out, class Acc, class Func>
-cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, const gk__partials &partials) {
+cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, const gk__product_call &call) {
   const size_t vectors = p.m * (gk__partial_ld(p.n) / 4) * p.batch;
   const unsigned blocks = gk__grid_dim(vectors, GK__REDUCE_PARTIALS_THREADS, 1u << 14);
-  return gk__launch_product(partials, GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>), p.limited(blocks),
-                            GK__REDUCE_PARTIALS_THREADS, 0, p, partials.given != NULL);
+  return gk__launch_product(call, GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>), p.limited(blocks),
+                            GK__REDUCE_PARTIALS_THREADS, 0, p, call.given != NULL);
 }
 /* Launches the products of a batch, as many at a time as there is memory for partials and grid blocks for. A product
  * takes `blocks` blocks. split: its kernel stores partials, which are then reduced. keeps_limit: `launch` keeps to
  * max_blocks by itself, however many products it is given. */
 template <class Args, class Launch>
-cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *partials, Launch launch,
+cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__product_call *call, Launch launch,
                                bool keeps_limit = false) {
   const size_t batch = p.batch, most_blocks = 0x7fffffffu, product_bytes = split ? p.partial_bytes() : 0;
   const size_t products_per_grid = (keeps_limit ? most_blocks : p.limited(most_blocks)) / blocks;
@@ -7316,21 +7331,21 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *
   if (batch < products_per_launch) products_per_launch = batch;
   if (blocks > most_blocks)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
-  if (split && !partials->memory) partials->measure(product_bytes, products_per_launch);
-  if (partials->measuring) return cudaSuccess;
+  if (split && !call->memory) call->measure(product_bytes, products_per_launch);
+  if (call->measuring) return cudaSuccess;
   if (split) {
-    if (!partials->memory) GK_TRY(partials->begin());
-    const size_t products_that_fit = partials->bytes / product_bytes;
+    if (!call->memory) GK_TRY(call->begin());
+    const size_t products_that_fit = call->bytes / product_bytes;
     if (products_that_fit == 0) /* a launch that was not measured must not write past the partials */
       return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
-                      product_bytes, partials->bytes);
+                      product_bytes, call->bytes);
     if (products_per_launch > products_that_fit) products_per_launch = products_that_fit;
-    p.partials = reinterpret_cast<typename Args::acc_type *>(partials->memory);
+    p.partials = reinterpret_cast<typename Args::acc_type *>(call->memory);
   }
   for (size_t done = 0; done < batch; done += products_per_launch) {
     p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
     GK_TRY(launch(p, blocks * p.batch));
-    if (split) GK_TRY(gk__reduce_partials(p, *partials));
+    if (split) GK_TRY(gk__reduce_partials(p, *call));
     p.skip(products_per_launch);
   }
   return cudaSuccess;
@@ -8247,7 +8262,7 @@ template <int Products, class Element, class Config> size_t gk__mma_smem(int sta
   return static_cast<size_t>(ring > tile_bytes ? ring : tile_bytes) + GK__RING_ALIGNMENT;
 }
 template <int Products, class Config, class Element, class Out, class Func>
-cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__partials *partials) {
+cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
   typedef gk__tensor_args<Element, Out, Func> args;
   const size_t tiles_m = gk__tile_count(p.m, Config::bm), tiles_n = gk__tile_count(p.n, Config::bn);
   const size_t smem = gk__mma_smem<Products, Element, Config>(plan.stages);
@@ -8263,11 +8278,11 @@ cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_
       q.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
                                dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(plan.partitions)),
-                               static_cast<unsigned>(Config::thread_count), smem, partials->stream, q));
+                               static_cast<unsigned>(Config::thread_count), smem, call->stream, q));
     }
     return cudaSuccess;
   };
-  return gk__launch_batches(p, tiles_m * tiles_n * plan.partitions, plan.partitions > 1, partials, launch, true);
+  return gk__launch_batches(p, tiles_m * tiles_n * plan.partitions, plan.partitions > 1, call, launch, true);
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
@@ -8281,19 +8296,6 @@ struct gk__mma_cost {
   double split;      /* what the second launch takes if k is split, beside the reduction */
   unsigned blocks;   /* resident blocks per SM, if its shared memory suffices */
 };
-/* What plans depend on: the multiprocessors of the current device, the shared memory of a block in bytes, and the plan
- * of tensor cores for which the program has code: GK_PLAN_MMA, GK_PLAN_WGMMA, or GK_PLAN_AUTO if it has none. */
-struct gk__matmul_gpu {
-  int sms, smem_limit;
-  gk_plan tensor_plan;
-};
-inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
-  const char *const call = "gk_matmul";
-  int device = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
-  return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
-}
 /* The cheapest of the plans that it takes. */
 struct gk__mma_cheapest {
   gk__mma_plan plan;
@@ -8384,17 +8386,17 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
 cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
-                        gk__partials *partials) {
+                        gk__product_call *call) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> k_k;
   typedef typename tiles::template large<GK__K_MAJOR, GK__MN_MAJOR> k_mn;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__K_MAJOR> mn_k;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
-  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials);
-  if (p.a.k_major && p.b.k_major) return gk__mma_launch<Products, k_k>(p, plan, partials);
-  if (p.a.k_major) return gk__mma_launch<Products, k_mn>(p, plan, partials);
-  if (p.b.k_major) return gk__mma_launch<Products, mn_k>(p, plan, partials);
-  return gk__mma_launch<Products, mn_mn>(p, plan, partials);
+  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, call);
+  if (p.a.k_major && p.b.k_major) return gk__mma_launch<Products, k_k>(p, plan, call);
+  if (p.a.k_major) return gk__mma_launch<Products, k_mn>(p, plan, call);
+  if (p.b.k_major) return gk__mma_launch<Products, mn_k>(p, plan, call);
+  return gk__mma_launch<Products, mn_mn>(p, plan, call);
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
@@ -8402,26 +8404,26 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
   gk__each_mma_plan<Products, Element>(&cheapest, gk__mma_tiles<Products, Element>::costs(), m, n, k, batch, gpu);
   return cheapest.plan;
 }
-/* Plans a product, and adds the size of its partials to *partials. The plans are made for the whole batch, even if the
- * work area holds only a part of it, so that the bits of a product do not depend on the scratch. */
+/* Plans a product, and adds the size of its partials to those of the call. The plans are made for the whole batch,
+ * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch. */
 template <int Products, class Element>
-cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu,
-                         gk__parts<gk__mma_plan> *parts, gk__partials *partials) {
+cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__parts<gk__mma_plan> *parts,
+                         gk__product_call *call) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
   const double launch_us = 2;
   const auto choose = [&](size_t part_m, size_t part_n) {
-    return gk__cheapest_mma_plan<Products, Element>(part_m, part_n, k, batch, gpu);
+    return gk__cheapest_mma_plan<Products, Element>(part_m, part_n, k, batch, call->gpu);
   };
   *parts = gk__parts<gk__mma_plan>(m, n, choose(m, n));
   if (parts->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
-                    gpu.smem_limit);
+                    call->gpu.smem_limit);
   if (batch == 1)
-    parts->cut_after_waves(large::bm, large::bn, static_cast<size_t>(gpu.sms) * tiles::costs()->blocks, launch_us,
+    parts->cut_after_waves(large::bm, large::bn, static_cast<size_t>(call->gpu.sms) * tiles::costs()->blocks, launch_us,
                            choose);
   for (const gk__mma_plan *plan : {&parts->plan, &parts->rest_plan})
-    if (plan->product_bytes) partials->measure(plan->product_bytes, batch);
+    if (plan->product_bytes) call->measure(plan->product_bytes, batch);
   return cudaSuccess;
 }
 
@@ -9173,8 +9175,8 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
 /* Launches the kernel. Without clusters the blocks are persistent. With clusters of `cluster_size` blocks, which split
  * the k of a tile, each computes one tile. */
 template <class Shape, class Element, class Out, class Func>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size, int sms,
-                             cudaStream_t stream) {
+cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size,
+                             const gk__product_call &call) {
   typedef gk__wgmma_type<Out> out_type;
   auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   gk__wgmma_args<Func> p(x.func);
@@ -9219,7 +9221,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
-  while (p.raster_rows * p.raster_rows * 2 * Shape::row_count <= static_cast<unsigned>(sms * Shape::col_count))
+  while (p.raster_rows * p.raster_rows * 2 * Shape::row_count <= static_cast<unsigned>(call.gpu.sms * Shape::col_count))
     p.raster_rows *= 2;
   p.alpha = x.alpha;
   p.beta = x.beta;
@@ -9230,7 +9232,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.a_batched = a.stride_batch && x.batch > 1;
   p.b_batched = b.stride_batch && x.batch > 1;
 
-  const size_t most = x.limited(static_cast<size_t>(sms));
+  const size_t most = x.limited(static_cast<size_t>(call.gpu.sms));
   const unsigned at_once = most > cluster_size ? static_cast<unsigned>(most) / cluster_size : 1;
   const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
   kernel.cluster_blocks = cluster_size;
@@ -9238,7 +9240,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
     const unsigned left = tiles - p.first_tile, now = left < at_once ? left : at_once;
     p.end_tile = cluster_size > 1 ? p.first_tile + now : tiles;
     GK_TRY(gk__launch_kernel("gk_matmul", kernel, now * cluster_size, static_cast<unsigned>(Shape::thread_count),
-                             static_cast<size_t>(Shape::smem), stream, p));
+                             static_cast<size_t>(Shape::smem), call.stream, p));
   }
   return cudaSuccess;
 }
@@ -9307,8 +9309,8 @@ struct gk__wgmma_tile {
  * waves of one of the tiles. k > 0. */
 template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out, class Func>
-  static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, int sms, cudaStream_t stream) {
-    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, int, cudaStream_t) = {
+  static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, const gk__product_call &call) {
+    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, const gk__product_call &) = {
         gk__wgmma_launch<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
     const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
     const bool swapped = InRegisters && !p.a.k_major;
@@ -9319,17 +9321,17 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
     const auto choose = [&](size_t m, size_t n) {
       return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(swapped ? n : m, matrices),
-                              swapped ? m : n, k_blocks, p.batch * matrices, row_penalty, col_penalty, sms);
+                              swapped ? m : n, k_blocks, p.batch * matrices, row_penalty, col_penalty, call.gpu.sms);
     };
     gk__parts<gk__wgmma_choice> parts(p.m, p.n, choose(p.m, p.n));
     for (const gk__wgmma_tile_cost &each_tile : tiles) {
       const size_t tile_rows = each_tile.row_count * matrices, tile_cols = each_tile.col_count;
       if (p.batch == 1)
         parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols,
-                              static_cast<size_t>(sms) / matrices, launch_time, choose);
+                              static_cast<size_t>(call.gpu.sms) / matrices, launch_time, choose);
     }
     return parts.run(p, [&](const gk__tensor_args<Element, Out, Func> &part, const gk__wgmma_choice &choice) {
-      return launches[choice.tile_idx](part, choice.cluster_size, sms, stream);
+      return launches[choice.tile_idx](part, choice.cluster_size, call);
     });
   }
 };
@@ -9361,8 +9363,8 @@ template <> struct gk__wgmma_tile_set<1, float> {
                           gk__wgmma_tile<192, 128, 4, 497, 608, 2553>, gk__wgmma_tile<128, 128, 6, 359, 481, 1569>,
                           gk__wgmma_tile<64, 128, 8, 288, 327, 851>>
       register_tiles;
-  template <class Args> static cudaError_t run(const Args &p, int sms, cudaStream_t stream) {
-    return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, sms, stream) : register_tiles::run(p, sms, stream);
+  template <class Args> static cudaError_t run(const Args &p, const gk__product_call &call) {
+    return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, call) : register_tiles::run(p, call);
   }
 };
 
@@ -9990,20 +9992,19 @@ template <class Acc> gk__parts<gk__tile_choice> gk__cached_tiles(const gk__plan_
 
 /* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
  * more partitions than groups and their stages fit in shared memory. */
-template <class Config, class Args>
-cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit) {
+template <class Config, class Args> cudaError_t gk__matmul_tiles(const Args &p, gk__product_call *call) {
   typedef typename Args::acc_type Acc;
   const size_t tile_m = Config::bm, tile_n = Config::bn, tile_bytes = tile_m * tile_n * sizeof(Acc);
   const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
                             Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.partitions <= static_cast<unsigned>(Config::groups) ? p.partitions : 1;
-  if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
+  if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(call->gpu.smem_limit)) groups = 1;
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
   const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   const auto launch = [=](const Args &part, size_t blocks) {
-    return gk__launch_product(*partials, GK__KERNEL(gk__matmul_kernel<Config, Args>), blocks,
+    return gk__launch_product(*call, GK__KERNEL(gk__matmul_kernel<Config, Args>), blocks,
                               static_cast<int>(groups) * Config::sums::thread_count, smem, part);
   };
   const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
@@ -10019,20 +10020,20 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
     for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
       const Args part = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
       GK_TRY(gk__launch_batches(part, gk_ceil_div(part.m, tile_m) * gk_ceil_div(part.n, tile_n) * blocks_per_tile,
-                                blocks_per_tile > 1, partials, launch));
+                                blocks_per_tile > 1, call, launch));
     }
   return cudaSuccess;
 }
 
-template <int Rows, class Args> cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit) {
+template <int Rows, class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_call *call) {
   typedef gk__thin_shape<typename Args::item_type, Rows> shape;
   const size_t block_cols = shape::col_count, ring_bytes = shape::ring_bytes, long_dim = p.m > p.n ? p.m : p.n;
   const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
   const bool transposed = p.m > p.n;
   const auto launch = [=](const Args &part, size_t blocks) -> cudaError_t {
     gk__thin_args<Args> thin(part, transposed);
-    thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
-    return gk__launch_product(*partials, GK__KERNEL(gk__thin_kernel<Rows, Args>), blocks, GK__THIN_THREADS,
+    thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(call->gpu.smem_limit);
+    return gk__launch_product(*call, GK__KERNEL(gk__thin_kernel<Rows, Args>), blocks, GK__THIN_THREADS,
                               thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, thin);
   };
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
@@ -10042,8 +10043,7 @@ template <int Rows, class Args> cudaError_t gk__matmul_thin(const Args &p, gk__p
   for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
     const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
     const size_t columns = transposed ? part.m : part.n;
-    GK_TRY(
-        gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, partials, launch));
+    GK_TRY(gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, call, launch));
   }
   return cudaSuccess;
 }
@@ -10058,20 +10058,19 @@ struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, WarpRows, 32, 8>, TileRows, TileCols, Groups> {};
 
 /* With tiles of 32 x 32: by the kernel of small products, if it can compute this one; else by the portable kernel. */
-template <class Args> cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit) {
-  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit);
+template <class Args> cudaError_t gk__matmul_small(const Args &p, gk__product_call *call) {
+  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, call);
 }
 template <class Func>
-cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__partials *partials,
-                             int smem_limit) {
+cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__product_call *call) {
   typedef gk__small_block Config;
   typedef gk__matmul_args<float, float, float, Func> args;
   const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
   if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
-    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, partials, smem_limit);
+    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, call);
   const size_t smem = sizeof(float) * gk__operand_loaders<Config, float, float>::items * Config::stages;
-  return gk__launch_batches(p, tiles, false, partials, [=](const args &part, size_t blocks) {
-    return gk__launch_product(*partials, GK__KERNEL(gk__small_kernel<args>), blocks, Config::sums::thread_count, smem,
+  return gk__launch_batches(p, tiles, false, call, [=](const args &part, size_t blocks) {
+    return gk__launch_product(*call, GK__KERNEL(gk__small_kernel<args>), blocks, Config::sums::thread_count, smem,
                               part);
   });
 }
@@ -10088,16 +10087,16 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
 }
 /* Launches the portable kernel that a plan names. */
 template <class Item, class Out, class Func>
-cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan, gk__partials *partials,
-                                const gk__matmul_gpu &gpu) {
-  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, partials, gpu.smem_limit);
-  if (plan == GK__PLAN_TILE_64) return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, partials, gpu.smem_limit);
-  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, partials, gpu.smem_limit);
-  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, partials, gpu.smem_limit);
+cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan,
+                                gk__product_call *call) {
+  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, call);
+  if (plan == GK__PLAN_TILE_64) return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, call);
+  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, call);
+  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, call);
 }
 template <class Item, class Out, class Func>
-cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan, gk__partials *partials,
-                                const gk__matmul_gpu &gpu) {
+cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan,
+                                gk__product_call *call) {
   typedef gk__mma_f64_block<64, 128, 32, 1> wide;
   /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
   const int wide_bytes =
@@ -10105,10 +10104,9 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &
   /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. The best portable plans of 932
    * products take 1.04 times as long without the tile of 32 x 32, 1.05 without 32 x 64, 1.01 without 64 x 128 (H200).
    */
-  if (plan == GK__PLAN_TILE_32) return gk__matmul_tiles<gk__mma_f64_block<32, 32, 16, 4>>(p, partials, gpu.smem_limit);
-  if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 <= gpu.smem_limit)
-    return gk__matmul_tiles<wide>(p, partials, gpu.smem_limit);
-  return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 4>>(p, partials, gpu.smem_limit);
+  if (plan == GK__PLAN_TILE_32) return gk__matmul_tiles<gk__mma_f64_block<32, 32, 16, 4>>(p, call);
+  if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 <= call->gpu.smem_limit) return gk__matmul_tiles<wide>(p, call);
+  return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 4>>(p, call);
 }
 
 /* Small products of half types (gk__is_small), on tensor cores: four groups of warps, each with a partition of k. */
@@ -10116,15 +10114,16 @@ template <class Element>
 struct gk__half_block : gk__block_config<gk__accumulators_half<Element, 32, 32, 32, 16, 16>, 32, 32, 4> {
   static const int bk = 32, stages = 2;
 };
-template <class Args> cudaError_t gk__matmul_small_halves(Args p, gk__partials *partials, int smem_limit) {
+template <class Args> cudaError_t gk__matmul_small_halves(Args p, gk__product_call *call) {
   typedef gk__half_block<typename Args::item_type> Config;
   const size_t item_count = gk__operand_loaders<Config, typename Args::item_type, float>::items;
   const size_t group_bytes = item_count * Config::stages * sizeof(float), most = Config::groups;
-  const size_t room = (static_cast<size_t>(smem_limit) - 64) / group_bytes, groups = room < most ? room : most;
+  const size_t room = (static_cast<size_t>(call->gpu.smem_limit) - 64) / group_bytes,
+               groups = room < most ? room : most;
   const gk__split_k order = gk__split_evenly(p.k, groups, Config::bk);
   p.partitions = order.partitions;
   p.depth = order.depth;
-  return gk__matmul_tiles<Config>(p, partials, smem_limit);
+  return gk__matmul_tiles<Config>(p, call);
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10320,8 +10319,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   return plan;
 }
 
-/* Finds gpu->tensor_plan. `kernel` is one by mma.sync, and least_code the lowest architecture that has its instructions. Code for
- * sm_90a has the kernels by wgmma instead, and gk__find_code then gives -1. */
+/* Finds gpu->tensor_plan. `kernel` is one by mma.sync, and least_code the lowest architecture that has its
+ * instructions. Code for sm_90a has the kernels by wgmma instead, and gk__find_code then gives -1. */
 template <class... Params>
 cudaError_t gk__find_tensor_plan(const gk__kernel<Params...> &kernel, int least_code, gk__matmul_gpu *gpu) {
   int code = 0;
@@ -10359,26 +10358,26 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
                        p.partial_bytes() <= GK__PARTIALS_BYTES;
     return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? 2 : 0;
   }
-  template <class Config> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
+  template <class Config> static cudaError_t launch(const args &p, gk__product_call *call) {
     const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
     const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
      * multiprocessors that are free first. */
     const auto launch_part = [=](const args &part, size_t blocks) -> cudaError_t {
-      const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(sms));
+      const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
       size_t smem = Config::smem;
       if (blocks_per_sm < Config::resident && sm_smem / (blocks_per_sm + 1) > smem)
         smem = sm_smem / (blocks_per_sm + 1);
-      return gk__launch_product(*partials, GK__KERNEL(gk__f32_hopper_kernel<Config, args>), blocks,
-                                Config::thread_count, smem, part);
+      return gk__launch_product(*call, GK__KERNEL(gk__f32_hopper_kernel<Config, args>), blocks, Config::thread_count,
+                                smem, part);
     };
-    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch_part);
+    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, call, launch_part);
   }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, int sms) {
-    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, sms);
-    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, sms);
-    return launch<block_128x128>(p, partials, sms);
+  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
+    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, call);
+    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, call);
+    return launch<block_128x128>(p, call);
   }
 };
 /* Those of doubles. */
@@ -10392,21 +10391,21 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return 2;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? 1 : 0;
   }
-  template <class Shape> static cudaError_t launch(const args &p, gk__partials *partials, int sms) {
+  template <class Shape> static cudaError_t launch(const args &p, gk__product_call *call) {
     const size_t tiles = gk__tile_count(p.m, Shape::bm) * gk__tile_count(p.n, Shape::bn);
-    const size_t max_grid = p.limited(static_cast<size_t>(sms * Shape::resident));
+    const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * Shape::resident));
     const size_t smem = sizeof(double) * Shape::stage_items * Shape::stages;
     const auto launch_part = [=](const args &part, size_t work_count) {
-      return gk__launch_product(*partials, GK__KERNEL(gk__f64_kernel<Shape, args>),
+      return gk__launch_product(*call, GK__KERNEL(gk__f64_kernel<Shape, args>),
                                 work_count < max_grid ? work_count : max_grid, Shape::producers + Shape::consumers,
                                 smem, part, static_cast<unsigned>(work_count));
     };
-    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch_part, true);
+    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, call, launch_part, true);
   }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, int sms) {
-    if (tile_facts.plan == GK__PLAN_HOPPER_32_64) return launch<gk__f64_32x64>(p, partials, sms);
-    if (tile_facts.plan == GK__PLAN_HOPPER_64) return launch<gk__f64_64x64>(p, partials, sms);
-    return launch<gk__f64_64x128>(p, partials, sms);
+  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
+    if (tile_facts.plan == GK__PLAN_HOPPER_32_64) return launch<gk__f64_32x64>(p, call);
+    if (tile_facts.plan == GK__PLAN_HOPPER_64) return launch<gk__f64_64x64>(p, call);
+    return launch<gk__f64_64x128>(p, call);
   }
 };
 #endif
@@ -10421,23 +10420,23 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
   static size_t tiles(const args &p) { return gk__tile_count(p.m, tile_type::bm) * gk__tile_count(p.n, tile_type::bn); }
-  static size_t blocks(const args &p, int sms) { return p.limited(static_cast<size_t>(sms)); }
+  static size_t blocks(const args &p, const gk__matmul_gpu &gpu) { return p.limited(static_cast<size_t>(gpu.sms)); }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
    * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. */
-  static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
+  static bool takes(const args &p, gk_plan wanted, const gk__matmul_gpu &gpu) {
     const size_t small_limit = 128, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
         p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
         !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
         tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
-        tile_type::warps * tile_type::smem > smem_limit)
+        tile_type::warps * tile_type::smem > gpu.smem_limit)
       return false;
-    const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, sms) * tile_type::warps;
+    const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, gpu) * tile_type::warps;
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
     return work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
   }
-  static cudaError_t run(const args &p, const gk__partials &partials, int sms) {
-    return gk__launch_product(partials, GK__KERNEL(gk__warp_kernel<args>), blocks(p, sms), tile_type::warps * 32,
+  static cudaError_t run(const args &p, const gk__product_call &call) {
+    return gk__launch_product(call, GK__KERNEL(gk__warp_kernel<args>), blocks(p, call.gpu), tile_type::warps * 32,
                               static_cast<size_t>(tile_type::warps * tile_type::smem), p,
                               static_cast<unsigned>(p.batch * tiles(p)));
   }
@@ -10447,35 +10446,31 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Args>
-cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
-                               gk__partials *partials) {
+cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__product_call *call) {
   p.partitions = order.partitions;
   p.depth = order.depth;
-  if (order.thin)
-    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, gpu.smem_limit)
-                                : gk__matmul_thin<GK__THIN_ROWS>(p, partials, gpu.smem_limit);
-  if (gk__warp_tile_path<Args>::takes(p, plan, gpu.sms, gpu.smem_limit))
-    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *partials, gpu.sms);
+  if (order.thin) return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, call) : gk__matmul_thin<GK__THIN_ROWS>(p, call);
+  if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
+    return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
   const gk__parts<gk__tile_choice> parts = gk__cached_tiles<typename Args::acc_type>(
-      {p.m, p.n, p.k, p.batch, order, plan, gpu.sms, gk__hopper_path<Args>::hopper(p)});
+      {p.m, p.n, p.k, p.batch, order, plan, call->gpu.sms, gk__hopper_path<Args>::hopper(p)});
   const auto run = [&](const Args &part, const gk__tile_choice &choice) {
-    return choice.tile_facts.hopper ? gk__hopper_path<Args>::run(part, choice.tile_facts, partials, gpu.sms)
-                                    : gk__launch_portable(part, choice.tile_facts.plan, partials, gpu);
+    return choice.tile_facts.hopper ? gk__hopper_path<Args>::run(part, choice.tile_facts, call)
+                                    : gk__launch_portable(part, choice.tile_facts.plan, call);
   };
-  if (parts.is_cut() && order.partitions > 1 && !partials->memory && !partials->measuring) {
-    partials->measuring = true; /* the second part may need partials, and the first one none */
+  if (parts.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
+    call->measuring = true; /* the second part may need partials, and the first one none */
     GK_TRY(parts.run(p, run));
-    GK_TRY(partials->begin());
+    GK_TRY(call->begin());
   }
   return parts.run(p, run);
 }
-/* Adds the bytes of a product's partials to *partials. */
+/* Adds the bytes of a product's partials to those of the call. */
 template <class Args>
-cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
-                                 gk__partials *partials) {
+cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__product_call *call) {
   if (order.partitions < 2) return cudaSuccess;
-  partials->measuring = true;
-  return gk__enqueue_strict(p, order, plan, gpu, partials);
+  call->measuring = true;
+  return gk__enqueue_strict(p, order, plan, call);
 }
 
 /* The view of an operand or of its copy, and the description of the copy. */
@@ -10550,29 +10545,27 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
  * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
-template <class Args>
-cudaError_t gk__measure_fallback(Args p, size_t products_per_launch, const gk__matmul_gpu &gpu,
-                                 gk__partials *partials) {
+template <class Args> cudaError_t gk__measure_fallback(Args p, size_t products_per_launch, gk__product_call *call) {
   static const unsigned any = 0;
   const gk__split_k order = gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k);
   const size_t rest = p.batch % products_per_launch;
   p.condition.flag = &any;
   p.batch = products_per_launch;
-  GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, gpu, partials));
+  GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, call));
   p.batch = rest;
-  return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, gpu, partials) : cudaSuccess;
+  return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, call) : cudaSuccess;
 }
 
 /* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
  * of the batch at a time as the work area has room for. */
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
-                                       const gk__parts<gk__mma_plan> &mma_parts, const gk__matmul_gpu &gpu,
-                                       const gk__work_area &area, gk__partials *partials) {
+                                       const gk__parts<gk__mma_plan> &mma_parts, const gk__work_area &area,
+                                       gk__product_call *call) {
   const size_t batch = p.batch;
-  const cudaStream_t stream = partials->stream;
+  const cudaStream_t stream = call->stream;
   const auto run_mma = [=](const gk__tensor_args<Element, Out, Func> &part, const gk__mma_plan &mma_plan) {
-    return gk__mma_run<Products>(part, mma_plan, partials);
+    return gk__mma_run<Products>(part, mma_plan, call);
   };
   unsigned *const fallback_flag =
       Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
@@ -10591,11 +10584,10 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
       GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
     if (plan.a.wanted || plan.b.wanted)
       GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
-                                               fallback_flag, gpu.sms, plan.plan == GK_PLAN_WGMMA, stream));
-    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, gpu.sms, stream)
+                                               fallback_flag, call->gpu.sms, plan.plan == GK_PLAN_WGMMA, stream));
+    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, *call)
                                       : mma_parts.run(q, run_mma));
-    if (fallback_flag)
-      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, gpu, partials));
+    if (fallback_flag) GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, call));
     p.skip(p.batch);
   }
   return cudaSuccess;
@@ -10608,28 +10600,25 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
         GK__KERNEL(gk__mma_kernel<Products, Element, config, typename Args::out_type, typename Args::func_type>),
         gk__tensor_type<Element>::code, gpu);
   }
-  template <class Args>
-  static cudaError_t run(const Args &p, const gk__product_plan &plan, const gk__matmul_gpu &gpu,
-                         gk__partials *partials) {
+  template <class Args> static cudaError_t run(const Args &p, const gk__product_plan &plan, gk__product_call *call) {
     gk__work_area area;
     gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
-    GK_TRY(gk__plan_work_area(plan, p.batch, partials->given, &area));
-    if (plan.plan == GK_PLAN_MMA)
-      GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, gpu, &mma_parts, partials)));
-    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, gpu, partials));
-    GK_TRY(partials->begin());
+    GK_TRY(gk__plan_work_area(plan, p.batch, call->given, &area));
+    if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_parts, call)));
+    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, call));
+    GK_TRY(call->begin());
     if (area.bytes && !area.memory) {
-      GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", partials->stream));
+      GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", call->stream));
       area.memory = static_cast<unsigned char *>(area.temporary);
     }
     return gk__free_temporary(
-        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_parts, gpu, area, partials),
-        area.temporary, "gk_matmul", partials->stream);
+        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_parts, area, call), area.temporary,
+        "gk_matmul", call->stream);
   }
 };
 template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
-  template <class Args> static cudaError_t run_small(const Args &p, int smem_limit, gk__partials *partials) {
-    return gk__matmul_small_halves(p, partials, smem_limit);
+  template <class Args> static cudaError_t run_small(const Args &p, gk__product_call *call) {
+    return gk__matmul_small_halves(p, call);
   }
 };
 
@@ -10719,10 +10708,9 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
 }
 /* What gk_matmul_plan reports. */
 template <class Args>
-cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan,
-                              const gk__matmul_gpu &gpu, gk_matmul_path *path) {
+cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk__product_call *call,
+                              gk_matmul_path *path) {
   typedef gk__tensor_element<typename Args::item_type> element_type;
-  gk__partials partials(NULL, 0);
   gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
   path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
@@ -10730,15 +10718,14 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   path->copies_b = plan.tensor() && plan.b.wanted;
   path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
   if (!plan.tensor() && !plan.is_small)
-    GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, gpu,
-                                &partials));
+    GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, call));
   else if (plan.precision >= GK_PRECISION_EMULATED)
-    GK_TRY(gk__measure_fallback(p, p.batch, gpu, &partials));
+    GK_TRY(gk__measure_fallback(p, p.batch, call));
   if (plan.plan == GK_PLAN_MMA)
     GK_TRY(plan.precision == GK_PRECISION_EMULATED
-               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, gpu, &mma_parts, &partials)
-               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, gpu, &mma_parts, &partials));
-  if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
+               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, &mma_parts, call)
+               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, &mma_parts, call));
+  if (call->least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + call->least;
   return cudaSuccess;
 }
 
@@ -10758,25 +10745,25 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
 
   const gk__product_operand from_a = {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
                             from_b = {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b};
-  const gk__product call = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
+  const gk__product product = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
   gk__matmul_gpu gpu = gk__matmul_gpu();
   GK_TRY(gk__find_matmul_gpu(&gpu));
   /* If the call is only described, the kernels of its precision may not be compiled: another one stands for them. */
   const int least_code = gk__tensor_type<gk__tensor_element<Item>>::code;
-  if (gk__asks_for_tensor(call))
+  if (gk__asks_for_tensor(product))
     GK_TRY(path ? gk__find_tensor_plan(GK__KERNEL(gk__code_kernel<0>), least_code, &gpu)
                 : tensor_path::template find_plan<args>(&gpu));
-  const gk__product_plan plan = gk__plan_product(call, gpu);
+  const gk__product_plan plan = gk__plan_product(product, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(options.precision),
                     static_cast<int>(options.plan), plan.refused);
-  if (path) return gk__describe_path(p, plan, strict_plan, gpu, path);
+  gk__product_call call(options.scratch, stream, gpu);
+  if (path) return gk__describe_path(p, plan, strict_plan, &call, path);
   GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
-  gk__partials partials(options.scratch, stream);
-  if (plan.is_small) return partials.end(tensor_path::run_small(p, gpu.smem_limit, &partials));
-  if (plan.tensor()) return partials.end(tensor_path::run(p, plan, gpu, &partials));
-  return partials.end(gk__enqueue_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, gpu, &partials));
+  if (plan.is_small) return call.end(tensor_path::run_small(p, &call));
+  if (plan.tensor()) return call.end(tensor_path::run(p, plan, &call));
+  return call.end(gk__enqueue_strict(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, &call));
 }
 
 /* An error if a gk_array has fewer elements than a product uses. */

@@ -52,12 +52,12 @@ template <class T> cudaError_t run_plan(void *user, cudaStream_t stream, size_t)
   const planned_call<T> &call = *static_cast<planned_call<T> *>(static_cast<matmul_call<T> *>(user));
   const gk__tile_facts tile_facts = gk__tiles<T>::facts(call.plan.tile_idx);
   const gk__split_k order = plan_split(call.k, call.plan.partitions);
-  gk__partials partials(call.scratch, stream);
+  gk__product_call product(call.scratch, stream, call.gpu);
   typename planned_call<T>::args_type args = call.args;
   args.partitions = order.partitions;
   args.depth = order.depth;
-  if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &partials, call.gpu.sms);
-  return gk__launch_portable(args, tile_facts.plan, &partials, call.gpu);
+  if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &product);
+  return gk__launch_portable(args, tile_facts.plan, &product);
 }
 
 /* The times of all of these plans of one shape, which take turns. A plan that the GPU refuses is left out. */
@@ -141,10 +141,10 @@ template <class Element, class T> struct mma_call : matmul_call<T> {
 };
 template <int Products, class Element, class T> cudaError_t run_mma_plan(void *user, cudaStream_t stream, size_t) {
   const mma_call<Element, T> &call = *static_cast<mma_call<Element, T> *>(static_cast<matmul_call<T> *>(user));
-  gk__partials partials(call.scratch, stream);
-  if (call.mma_plan.product_bytes) partials.measure(call.mma_plan.product_bytes, 1);
-  GK_TRY(partials.begin());
-  return gk__mma_run<Products>(call.args, call.mma_plan, &partials);
+  gk__product_call product(call.scratch, stream);
+  if (call.mma_plan.product_bytes) product.measure(call.mma_plan.product_bytes, 1);
+  GK_TRY(product.begin());
+  return gk__mma_run<Products>(call.args, call.mma_plan, &product);
 }
 
 /* Prepares both operands in bench.out, behind C. False: the memory does not suffice, or this build has no such kernels. */

@@ -6,6 +6,8 @@
 
 #ifdef HOOK_WGMMA
 
+static const hook_product_call on_132(NULL, 0, {132, 0, GK_PLAN_WGMMA}); /* multiprocessors */
+
 /* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. If A is split,
  * the elements of the next row are NaN. */
 template <class S>
@@ -46,7 +48,7 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
         if (test_leaves_out<S>()) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
-        EXPECT_OK((hook_wgmma_launch<S, float, float>(p, ranks, 132, 0)));
+        EXPECT_OK((hook_wgmma_launch<S, float, float>(p, ranks, on_132)));
         EXPECT_SAME(c.get(), beta ? with_c : product,
                     "%d rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, %u ranks, beta %d", S::row_count, trans, m,
                     n, k, pad, split, ranks, beta);
@@ -128,7 +130,7 @@ static void check_tile(unsigned ranks, int trans, bool odd, bool has_beta, bool 
   p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f, p.max_blocks = 3;
-  EXPECT_OK((hook_wgmma_launch<S, E, O>(p, ranks, 132, 0)));
+  EXPECT_OK((hook_wgmma_launch<S, E, O>(p, ranks, on_132)));
   EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d, beta %d, split %zu", S::row_count, S::col_count,
               ranks, trans, odd, has_beta, split);
 }

@@ -63,12 +63,12 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
     const size_t room = partial_bytes * (max_blocks ? 1 : batch);
     const hook_mma_plan plan = {config, stages_of.stages[config], tiles, partitions, partial_bytes, 0};
     test_scratch scratch(begin + room);
-    hook_partials partials(max_blocks == 6 ? NULL : &scratch, 0);
-    if (partial_bytes) partials.measure(partial_bytes, batch);
-    EXPECT_OK(partials.begin());
+    hook_product_call call(max_blocks == 6 ? NULL : &scratch, 0);
+    if (partial_bytes) call.measure(partial_bytes, batch);
+    EXPECT_OK(call.begin());
     p.max_blocks = max_blocks;
     c.set(before);
-    EXPECT_OK(partials.end(hook_mma_run<Products>(p, plan, &partials)));
+    EXPECT_OK(call.end(hook_mma_run<Products>(p, plan, &call)));
     EXPECT_SAME(c.get(), expected, "tile %d, trans %d, %zu partitions, max_blocks %zu", config, trans, partitions,
                 max_blocks);
     EXPECT_EQ(scratch.bytes_not_zero(begin, room), size_t(0));

@@ -142,15 +142,15 @@ template <class T, class O, class Func> struct product_by_order {
   }
   /* The fewest bytes of a scratch for it. */
   size_t least_bytes(gk_plan plan, size_t max_blocks) {
-    hook_partials partials(NULL, 0);
+    hook_product_call call(NULL, 0, this_gpu());
     args.max_blocks = max_blocks;
-    EXPECT_OK(hook_measure_partials(args, order, plan, this_gpu(), &partials));
-    return partials.least;
+    EXPECT_OK(hook_measure_partials(args, order, plan, &call));
+    return call.least;
   }
   cudaError_t launch(gk_plan plan, const gk_scratch *scratch, size_t max_blocks) {
     args.max_blocks = max_blocks;
-    hook_partials partials(scratch, 0);
-    return partials.end(hook_enqueue_strict(args, order, plan, this_gpu(), &partials));
+    hook_product_call call(scratch, 0, this_gpu());
+    return call.end(hook_enqueue_strict(args, order, plan, &call));
   }
   void check(gk_plan plan, const gk_scratch *scratch = NULL, size_t max_blocks = 0) {
     if ((on_cpu && hook_is_hopper_plan(plan)) || test_leaves_out<product_by_order>()) return;
@@ -290,8 +290,8 @@ template <class T> static void check_parts(size_t part_m, size_t part_n, int tra
   parts.m = part_m, parts.n = part_n;
   EXPECT(product.order.partitions > 1 && parts.is_cut());
   EXPECT_OK(parts.run(product.args, [&](const decltype(product.args) &part, const hook_tile_choice &) {
-    hook_partials partials(NULL, 0);
-    return partials.end(hook_enqueue_strict(part, product.order, GK_PLAN_AUTO, this_gpu(), &partials));
+    hook_product_call call(NULL, 0, this_gpu());
+    return call.end(hook_enqueue_strict(part, product.order, GK_PLAN_AUTO, &call));
   }));
   EXPECT_SAME(product.c.get(), product.expected, "first part %zu x %zu, trans %d", part_m, part_n, trans);
 }
@@ -330,7 +330,7 @@ TEST(partials_are_reduced_in_their_order) {
       output.alpha = 1, output.partitions = partitions, output.partials = partials.ptr;
       output.max_blocks = partitions % 2;
       gk_scratch scratch = gk_scratch();
-      EXPECT_OK(hook_reduce_partials(output, hook_partials(clears ? &scratch : NULL, 0)));
+      EXPECT_OK(hook_reduce_partials(output, hook_product_call(clears ? &scratch : NULL, 0)));
       EXPECT_SAME(c.get(), expected, "%u partitions", partitions);
       EXPECT_SAME(partials.get(), clears ? std::vector<float>(host.size(), 0.0f) : host, "partials");
     }

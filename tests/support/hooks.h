@@ -93,7 +93,6 @@
 #define hook_mma_run gk__mma_run
 #define hook_mma_tiles gk__mma_tiles
 #define hook_partial_ld gk__partial_ld
-#define hook_partials gk__partials
 #define HOOK_PARTIALS_BYTES GK__PARTIALS_BYTES
 #define hook_partials_fit gk__partials_fit
 #define hook_parts gk__parts
@@ -105,6 +104,7 @@
 #define HOOK_PREPARE_BF16_PARTS GK__PREPARE_BF16_PARTS
 #define hook_prepare_operands gk__prepare_operands
 #define hook_product gk__product
+#define hook_product_call gk__product_call
 #define hook_product_plan gk__product_plan
 #define hook_raster_tile gk__raster_tile
 #define hook_raw_operand gk__raw_operand
