@@ -5467,6 +5467,11 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
     return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
   }
 };
+/* An operand as the caller stores it. */
+struct gk__product_operand {
+  size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
+  bool k_major;                        /* A is stored as m x k, B as n x k */
+};
 /* A product, or a batch of them, as the strict kernels take it. */
 template <class Item, class Out, class Acc, class Func = gk__identity>
 struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
@@ -5476,6 +5481,8 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   bool trans_a = false, trans_b = false;
   int depth = 0; /* of a partition, in k; the last one may be shorter */
   explicit gk__matmul_args(const Func &f = Func()) : gk__matmul_output<Out, Acc, Func>(f) {}
+  gk__product_operand operand_a() const { return {reinterpret_cast<uintptr_t>(a), lda, stride_a, !trans_a}; }
+  gk__product_operand operand_b() const { return {reinterpret_cast<uintptr_t>(b), ldb, stride_b, trans_b}; }
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a += products * stride_a;
@@ -7714,23 +7721,31 @@ __global__ void __launch_bounds__(gk__prepare_threads)
     atomicExch(strict, 1u);
 }
 
+/* Emulated fp32 is as accurate as fp32 while no bf16 part, and no product of parts that counts, leaves the range of a
+ * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
+ * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
+ * a sum stays below 2^126. */
+inline unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
+inline unsigned gk__max_split_bits(size_t k) {
+  const unsigned bits = gk__ceil_log2(k);
+  return (127u + (126u - bits) / 2) << 23;
+}
 /* Launches the kernel for both operands. If there is more work than resident blocks can do at once, each operand gets
  * at least half of the blocks, or as many as it has work tiles. */
 template <int Preparation, class Item>
-cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned min_magnitude,
-                                 unsigned max_magnitude, unsigned *strict, int sms, bool persistent,
-                                 cudaStream_t stream) {
+cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, size_t k, unsigned *strict,
+                                 bool persistent, const gk__product_call &call) {
   typedef gk__prepared_vector<Preparation> prepared;
   for (gk__raw_operand<Item> *p : {&a, &b}) {
     const size_t edge = gk__transpose_tile, items = prepared::items;
-    p->tiling =
-        gk__plan_prepare_tiling(p->row_count, gk_ceil_div(p->col_count, items), p->batch, prepared::rows_per_load, sms);
+    p->tiling = gk__plan_prepare_tiling(p->row_count, gk_ceil_div(p->col_count, items), p->batch,
+                                        prepared::rows_per_load, call.gpu.sms);
     if (!p->transposed) continue;
     p->tiling.tiles_x = static_cast<unsigned>(gk_ceil_div(p->col_count, edge));
     p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, edge));
     p->tiling.tile_count = static_cast<unsigned>(p->tiling.tiles_x * p->tiling.tiles_y * p->batch);
   }
-  const size_t max_blocks = static_cast<size_t>(sms) * 16, half_blocks = max_blocks / 2;
+  const size_t max_blocks = static_cast<size_t>(call.gpu.sms) * 16, half_blocks = max_blocks / 2;
   const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
   const bool all_fit = tiles_a + tiles_b <= max_blocks;
   const size_t blocks_a = tiles_a <= half_blocks || all_fit ? tiles_a : half_blocks;
@@ -7742,8 +7757,8 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
   const bool start_early = persistent && elements <= (size_t(1) << 22);
   return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__prepare_kernel<Preparation, Item>),
                            static_cast<unsigned>(blocks_a + blocks_b), static_cast<unsigned>(gk__prepare_threads), 0,
-                           stream, a, b, static_cast<unsigned>(blocks_a), start_early, min_magnitude, max_magnitude,
-                           strict);
+                           call.stream, a, b, static_cast<unsigned>(blocks_a), start_early, gk__min_split_bits(),
+                           gk__max_split_bits(k), strict);
 }
 
 /* --- Tensor cores: portable kernels, mma.sync --------------------------------------------------------------------
@@ -10131,10 +10146,6 @@ template <class Args> cudaError_t gk__matmul_small_halves(Args p, gk__product_ca
  * Chooses the kernel of a product and the preparation of its operands: a function of the call and of a few facts about
  * the GPU. */
 
-struct gk__product_operand {
-  size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
-  bool k_major;                        /* A is stored as m x k, B as n x k */
-};
 struct gk__product {
   size_t item_bytes; /* of an element of A and B, which says the type: 2 for both half types */
   size_t m, n, k, batch;
@@ -10149,8 +10160,10 @@ struct gk__product {
  * into bf16 parts has them one after the other. */
 struct gk__operand_copy {
   bool wanted, transposed, one; /* transposed: in the other storage order; one: a single copy for the whole batch */
+  bool k_major;                 /* how the kernel reads the operand, copied or not */
   unsigned split;               /* more than 1: not copied, but read as so many strided matrices */
-  size_t bytes, row_count, col_count, leading_dim, part, matrix;
+  size_t row_count, col_count;  /* of what is copied */
+  size_t bytes, leading_dim, part, matrix;
   /* Bytes of the copies of so many products. */
   size_t work_bytes(size_t products) const { return wanted ? matrix * (one ? 1 : products) : 0; }
 };
@@ -10180,24 +10193,22 @@ inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col
  * five sectors instead of four, which costs more than the copy if the product is large. */
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool by_tma,
                                       bool transposed) {
-  gk__operand_copy dest = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
-  size_t parts = 1;
-  if (p.is_float() && p.precision != GK_PRECISION_TF32) {
-    parts = GK__BF16_PARTS;
-  } else {
-    dest.bytes = p.item_bytes;
-    dest.transposed = transposed;
-    const size_t large_dim = p.is_float() ? 3072 : 1792;
-    const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
-    const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
-    dest.wanted = from.address % align_bytes || from.leading_dim % align_items ||
-                  (!dest.one && from.stride % align_items) || transposed;
-  }
-  const bool k_major = from.k_major || dest.transposed;
-  dest.row_count = k_major ? outer : p.k;
-  dest.col_count = k_major ? p.k : outer;
-  dest.part = gk__padded_bytes(dest.row_count, &dest.leading_dim, dest.col_count, dest.bytes);
-  dest.matrix = dest.part * parts;
+  gk__operand_copy dest = gk__operand_copy();
+  const bool in_parts = p.is_float() && p.precision != GK_PRECISION_TF32;
+  const size_t large_dim = p.is_float() ? 3072 : 1792;
+  const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
+  dest.one = p.batch == 1 || from.stride == 0;
+  dest.transposed = transposed;
+  dest.k_major = from.k_major || transposed;
+  dest.split = 1;
+  dest.bytes = in_parts ? 2 : p.item_bytes;
+  const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
+  dest.wanted = in_parts || transposed || from.address % align_bytes || from.leading_dim % align_items ||
+                (!dest.one && from.stride % align_items);
+  dest.row_count = from.k_major ? outer : p.k;
+  dest.col_count = from.k_major ? p.k : outer;
+  dest.part = gk__padded_bytes(dest.k_major ? outer : p.k, &dest.leading_dim, dest.k_major ? p.k : outer, dest.bytes);
+  dest.matrix = dest.part * (in_parts ? size_t(GK__BF16_PARTS) : 1);
   return dest;
 }
 /* The tiles of a product if they are as small as possible. */
@@ -10302,13 +10313,11 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   plan.plan = gpu.tensor_plan;
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. */
   const bool transposes = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
-  const bool transposed_a = transposes && p.m <= p.n, transposed_b = transposes && p.m > p.n;
-  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposed_a);
-  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposed_b);
+  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposes && p.m <= p.n);
+  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposes && p.m > p.n);
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
    * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
-  const bool k_major_b = p.b.k_major || transposed_b;
-  if (by_tma && (tf32 ? !k_major_b : is_half_type && !(k_major_b && plan.a.wanted)))
+  if (by_tma && (tf32 ? !plan.b.k_major : is_half_type && !(plan.b.k_major && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
   /* A copy is a launch of its own. The strict kernels need none, and take 0.6 to 0.7 of the time on small products. */
@@ -10473,43 +10482,38 @@ cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_pla
   return gk__enqueue_strict(p, order, plan, call);
 }
 
-/* The view of an operand or of its copy, and the description of the copy. */
-template <class Element, class Item>
-void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size_t leading_dim, size_t stride,
-                      bool k_major, size_t batch, unsigned char *dest, gk__raw_operand<Item> *raw,
-                      gk__operand_view<Element> *view) {
-  *raw = gk__raw_operand<Item>();
-  view->leading_dim = copy_items.wanted ? copy_items.leading_dim : leading_dim;
-  view->stride_batch = batch == 1 ? 0 : stride;
-  view->stride_part = 0;
-  view->k_major = k_major || copy_items.transposed;
-  view->split = copy_items.split;
-  view->data = reinterpret_cast<const Element *>(from);
-  if (!copy_items.wanted) return;
-  view->data = reinterpret_cast<const Element *>(dest);
-  view->stride_batch = copy_items.one ? 0 : copy_items.matrix / copy_items.bytes;
-  view->stride_part = copy_items.part / copy_items.bytes;
-  raw->from = from;
-  raw->leading_dim = leading_dim;
-  raw->stride = stride;
-  raw->batch = copy_items.one ? 1 : batch;
-  raw->transposed = copy_items.transposed;
-  raw->row_count = copy_items.transposed ? copy_items.col_count : copy_items.row_count;
-  raw->col_count = copy_items.transposed ? copy_items.row_count : copy_items.col_count;
-  raw->dest = dest;
-  raw->to_ld = copy_items.leading_dim * copy_items.bytes;
-  raw->to_stride = copy_items.matrix;
-  raw->to_part = copy_items.part;
+/* The view of an operand, or of its copy at dest. */
+template <class Element>
+gk__operand_view<Element> gk__view_operand(const gk__operand_copy &plan, const gk__product_operand &from, size_t batch,
+                                           const unsigned char *dest) {
+  gk__operand_view<Element> view;
+  view.data = reinterpret_cast<const Element *>(plan.wanted ? reinterpret_cast<uintptr_t>(dest) : from.address);
+  view.leading_dim = plan.wanted ? plan.leading_dim : from.leading_dim;
+  view.stride_batch = plan.wanted ? plan.matrix / plan.bytes : from.stride;
+  if (plan.one || batch == 1) view.stride_batch = 0;
+  view.stride_part = plan.wanted ? plan.part / plan.bytes : 0;
+  view.k_major = plan.k_major;
+  view.split = plan.split;
+  return view;
 }
-
-/* Emulated fp32 is as accurate as fp32 while no bf16 part, and no product of parts that counts, leaves the range of a
- * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
- * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
- * a sum stays below 2^126. */
-inline unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
-inline unsigned gk__max_split_bits(size_t k) {
-  const unsigned bits = gk__ceil_log2(k);
-  return (127u + (126u - bits) / 2) << 23;
+/* An operand that is prepared, and its copy at dest; or none, if no copy is wanted. */
+template <class Item>
+gk__raw_operand<Item> gk__prepared_operand(const gk__operand_copy &plan, const gk__product_operand &from, size_t batch,
+                                           unsigned char *dest) {
+  gk__raw_operand<Item> raw = gk__raw_operand<Item>();
+  if (!plan.wanted) return raw;
+  raw.from = reinterpret_cast<const Item *>(from.address);
+  raw.row_count = plan.row_count;
+  raw.col_count = plan.col_count;
+  raw.leading_dim = from.leading_dim;
+  raw.stride = from.stride;
+  raw.batch = plan.one ? 1 : batch;
+  raw.dest = dest;
+  raw.to_ld = plan.leading_dim * plan.bytes;
+  raw.to_stride = plan.matrix;
+  raw.to_part = plan.part;
+  raw.transposed = plan.transposed;
+  return raw;
 }
 
 /* The work area of a call on tensor cores, and for how many products of a batch it has room. */
@@ -10573,18 +10577,19 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
   for (size_t done = 0; done < batch; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
     gk__tensor_args<Element, Out, Func> q(p);
-    gk__raw_operand<Item> raw_a, raw_b;
+    const gk__product_operand from_a = p.operand_a(), from_b = p.operand_b();
     unsigned char *const work_a = area.memory ? area.memory + GK__WORK_FRONT : NULL;
     unsigned char *const work_b = work_a + plan.a.work_bytes(p.batch);
-    gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, p.batch, work_a, &raw_a, &q.a);
-    gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, p.batch, work_b, &raw_b, &q.b);
+    q.a = gk__view_operand<Element>(plan.a, from_a, p.batch, work_a);
+    q.b = gk__view_operand<Element>(plan.b, from_b, p.batch, work_b);
     q.k = p.k;
     q.condition.wanted = false;
     if (fallback_flag)
       GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
     if (plan.a.wanted || plan.b.wanted)
-      GK_TRY(gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
-                                               fallback_flag, call->gpu.sms, plan.plan == GK_PLAN_WGMMA, stream));
+      GK_TRY(gk__prepare_operands<Preparation>(gk__prepared_operand<Item>(plan.a, from_a, p.batch, work_a),
+                                               gk__prepared_operand<Item>(plan.b, from_b, p.batch, work_b), p.k,
+                                               fallback_flag, plan.plan == GK_PLAN_WGMMA, *call));
     GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, *call)
                                       : mma_parts.run(q, run_mma));
     if (fallback_flag) GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, call));
@@ -10743,8 +10748,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   if (m == 0 || n == 0) return cudaSuccess;
   GK_TRY(gk__check_call(&p, options));
 
-  const gk__product_operand from_a = {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
-                            from_b = {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b};
+  const gk__product_operand from_a = p.operand_a(), from_b = p.operand_b();
   const gk__product product = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
   gk__matmul_gpu gpu = gk__matmul_gpu();
   GK_TRY(gk__find_matmul_gpu(&gpu));

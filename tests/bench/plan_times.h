@@ -165,17 +165,18 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
   const gk__product_plan plan = gk__plan_product(product, gpu);
   if (plan.plan != GK_PLAN_MMA || front + plan.work_bytes(1) > bench.capacity) return false;
   gk__tensor_args<Element, T> &args = call->args;
-  gk__raw_operand<T> raw_a, raw_b;
   unsigned *const outside = reinterpret_cast<unsigned *>(bench.out + front);
   unsigned char *const work_a = reinterpret_cast<unsigned char *>(bench.out) + front + GK__WORK_FRONT;
-  gk__view_operand(plan.a, call->a, k, 0, true, 1, work_a, &raw_a, &args.a);
-  gk__view_operand(plan.b, call->b, k, 0, true, 1, work_a + (plan.a.wanted ? plan.a.matrix : 0), &raw_b, &args.b);
+  unsigned char *const work_b = work_a + plan.a.work_bytes(1);
+  args.a = gk__view_operand<Element>(plan.a, product.a, 1, work_a);
+  args.b = gk__view_operand<Element>(plan.b, product.b, 1, work_b);
   args.c = call->c, args.ldc = n, args.stride_c = m * n;
   args.m = m, args.n = n, args.k = k, args.batch = 1, args.alpha = 1, args.beta = 0;
   args.max_blocks = 0;
   if (plan.a.wanted || plan.b.wanted)
-    GK_CHECK(gk__prepare_operands<Making>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(k), outside, gpu.sms,
-                                          false, bench.stream));
+    GK_CHECK(gk__prepare_operands<Making>(gk__prepared_operand<T>(plan.a, product.a, 1, work_a),
+                                          gk__prepared_operand<T>(plan.b, product.b, 1, work_b), k, outside, false,
+                                          gk__product_call(NULL, bench.stream, gpu)));
   return true;
 }
 
