@@ -8310,52 +8310,47 @@ struct gk__mma_cost {
   double start;      /* fixed cost of a block */
   double split;      /* what the second launch takes if k is split, beside the reduction */
   unsigned blocks;   /* resident blocks per SM, if its shared memory suffices */
+  /* A wave of blocks of so many stages. */
+  double wave(size_t stage_count, size_t blocks_per_sm) const {
+    const double all_blocks = stage_rate * static_cast<double>(blocks_per_sm);
+    return start + static_cast<double>(stage_count) * (all_blocks > stage ? all_blocks : stage);
+  }
 };
 /* The cheapest of the plans that it takes. */
 struct gk__mma_cheapest {
-  gk__mma_plan plan;
+  gk__mma_plan plan = {-1, 0, 0, 1, 0, 0};
   void take(const gk__mma_plan &other) {
     if (plan.config < 0 || other.cost < plan.cost) plan = other;
   }
 };
-/* Gives *plans every plan with this configuration for a product of m x n. A partition has at least three stages, and
- * the partials of the whole batch fit into GK__PARTIALS_BYTES. */
-template <class Plans>
-void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t m, size_t n, size_t batch,
-                       size_t k_stages, size_t sms, size_t blocks_per_sm) {
+/* Gives *plans every plan with this configuration, if its ring fits into shared memory. A partition has at least three
+ * stages, and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
+template <int Products, class Element, class Config, class Plans>
+void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n, size_t k,
+                         size_t batch, const gk__matmul_gpu &gpu) {
+  const size_t sms = static_cast<size_t>(gpu.sms), partial_bytes = gk__partial_bytes<float>(m, n);
+  const size_t fit = static_cast<size_t>(gpu.smem_limit) / gk__mma_smem<Products, Element, Config>(stages);
+  const size_t blocks_per_sm = fit < cost.blocks ? fit : cost.blocks, wave = sms * blocks_per_sm;
+  const size_t k_stages = gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
-  const size_t wave = sms * blocks_per_sm, partial_bytes = gk__partial_bytes<float>(m, n);
-  for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
-    const size_t stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
-    if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last partition would be empty */
+  const size_t max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
+  const size_t all =
+      gk__saturated_product(gk__saturated_product(gk__tile_count(m, Config::bm), gk__tile_count(n, Config::bn)), batch);
+  gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
+  if (fit == 0) return;
+  for (; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
+    const size_t part_stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
+    if (k_stages && gk_ceil_div(k_stages, part_stages) != plan.partitions) continue; /* the last one would be empty */
     plan.product_bytes = plan.partitions > 1 ? gk__saturated_product(plan.partitions, partial_bytes) : 0;
     if (gk__saturated_product(batch, plan.product_bytes) > GK__PARTIALS_BYTES) break;
     const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks per SM in the last wave */
-    const double full_stage = cost.stage_rate * static_cast<double>(blocks_per_sm);
-    const double last_stage = cost.stage_rate * static_cast<double>(left), stage_count = static_cast<double>(stages);
-    plan.cost = static_cast<double>(blocks / wave) *
-                (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
-    if (left) plan.cost += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
+    plan.cost = static_cast<double>(blocks / wave) * cost.wave(part_stages, blocks_per_sm);
+    if (left) plan.cost += cost.wave(part_stages, left);
     if (plan.partitions > 1)
       plan.cost += cost.split +
                    gk__reduction_us(gk__measured_reduce_costs(), m, n, batch, static_cast<unsigned>(plan.partitions));
     plans->take(plan);
   }
-}
-/* The same for a configuration and a product, unless the ring does not fit into shared memory. */
-template <int Products, class Element, class Config, class Plans>
-void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n, size_t k,
-                         size_t batch, const gk__matmul_gpu &gpu) {
-  const size_t smem = gk__mma_smem<Products, Element, Config>(stages);
-  const size_t fit = static_cast<size_t>(gpu.smem_limit) / smem,
-               max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
-  const size_t all =
-      gk__saturated_product(gk__saturated_product(gk__tile_count(m, Config::bm), gk__tile_count(n, Config::bn)), batch);
-  const gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
-  if (fit == 0) return;
-  gk__plan_mma_tile(plans, plan, cost, m, n, batch,
-                    gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
-                    static_cast<size_t>(gpu.sms), fit < cost.blocks ? fit : cost.blocks);
 }
 /* The large and the small configuration of a type, and their costs. Warp tiles of 64 x 64 need the fewest reads of
  * shared memory for each multiplication; small tiles fill a GPU with small products. More configurations gain less than
@@ -8415,7 +8410,7 @@ cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
-  gk__mma_cheapest cheapest = {{-1, 0, 0, 1, 0, 0}};
+  gk__mma_cheapest cheapest;
   gk__each_mma_plan<Products, Element>(&cheapest, gk__mma_tiles<Products, Element>::costs(), m, n, k, batch, gpu);
   return cheapest.plan;
 }

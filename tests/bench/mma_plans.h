@@ -39,7 +39,7 @@ struct mma_plan_list {
   }
 };
 inline std::vector<gk__mma_plan> mma_plans_to_measure(const plan_shape &shape, const gk__matmul_gpu &gpu) {
-  mma_plan_list list = {gpu, {{-1, 0, 0, 1, 0, 0}}, {}};
+  mma_plan_list list = {gpu, {}, {}};
   mma_each_plan(&list, mma_costs(shape.type), shape, gpu);
   const gk__mma_plan &chosen = list.cheapest.plan;
   std::vector<gk__mma_plan> plans;

@@ -62,7 +62,7 @@ struct refit_mma_estimates {
   }
 };
 inline refit_mma_estimates refit_mma_estimate(const refit_mma_table &table, const refit_mma_shape &shape) {
-  refit_mma_estimates estimates = {table, shape.times.shape, {}, {{-1, 0, 0, 1, 0, 0}}};
+  refit_mma_estimates estimates = {table, shape.times.shape, {}, {}};
   mma_each_plan(&estimates, table.tiles.data(), shape.times.shape, shape.gpu);
   return estimates;
 }
