@@ -10119,23 +10119,6 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &
   return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 4>>(p, call);
 }
 
-/* Small products of half types (gk__is_small), on tensor cores: four groups of warps, each with a partition of k. */
-template <class Element>
-struct gk__half_block : gk__block_config<gk__accumulators_half<Element, 32, 32, 32, 16, 16>, 32, 32, 4> {
-  static const int bk = 32, stages = 2;
-};
-template <class Args> cudaError_t gk__matmul_small_halves(Args p, gk__product_call *call) {
-  typedef gk__half_block<typename Args::item_type> Config;
-  const size_t item_count = gk__operand_loaders<Config, typename Args::item_type, float>::items;
-  const size_t group_bytes = item_count * Config::stages * sizeof(float), most = Config::groups;
-  const size_t room = (static_cast<size_t>(call->gpu.smem_limit) - 64) / group_bytes,
-               groups = room < most ? room : most;
-  const gk__split_k order = gk__split_evenly(p.k, groups, Config::bk);
-  p.partitions = order.partitions;
-  p.depth = order.depth;
-  return gk__matmul_tiles<Config>(p, call);
-}
-
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
  *
  * Chooses the kernel of a product and the preparation of its operands: a function of the call and of a few facts about
@@ -10167,7 +10150,7 @@ struct gk__product_plan {
   gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else what the caller asked of the strict kernels */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor-core kernel */
   gk__operand_copy a, b;
-  bool is_small;       /* by gk__matmul_small_halves */
+  bool is_small;       /* by gk__half_path::run_small */
   const char *refused; /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
   /* Bytes of the work area of so many products. It begins with the flag that the strict kernel is needed. */
@@ -10278,7 +10261,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   return volume >= 3e8 && m * n >= 128 * (m + n);
 }
 
-/* Whether gk__matmul_small_halves computes a product of half types faster than the strict kernels, where those are
+/* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, where those are
  * faster than copies of the operands and the other kernels of tensor cores. It takes 0.6 to 0.9 of their time if all
  * tiles run at once and k is short: 77 x 33 x 108 4.0 us (7.7), 91 x 340 x 250 5.4 (6.4); but 1435 x 323 x 48 takes
  * 1.4 times as long, and 27 x 83 x 523 1.3 (H100). */
@@ -10616,9 +10599,22 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
         "gk_matmul", call->stream);
   }
 };
+/* Small products of half types (gk__is_small): by four groups of warps, each with a partition of k. Their operands are
+ * not prepared. */
+template <class Element>
+struct gk__half_block : gk__block_config<gk__accumulators_half<Element, 32, 32, 32, 16, 16>, 32, 32, 4> {
+  static const int bk = 32, stages = 2;
+};
 template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
-  template <class Args> static cudaError_t run_small(const Args &p, gk__product_call *call) {
-    return gk__matmul_small_halves(p, call);
+  template <class Args> static cudaError_t run_small(Args p, gk__product_call *call) {
+    typedef gk__half_block<Item> Config;
+    const size_t item_count = gk__operand_loaders<Config, Item, float>::items;
+    const size_t group_bytes = item_count * Config::stages * sizeof(float), most = Config::groups;
+    const size_t room = (static_cast<size_t>(call->gpu.smem_limit) - 64) / group_bytes;
+    const gk__split_k order = gk__split_evenly(p.k, room < most ? room : most, Config::bk);
+    p.partitions = order.partitions;
+    p.depth = order.depth;
+    return gk__matmul_tiles<Config>(p, call);
   }
 };
 
