@@ -5501,6 +5501,10 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
 
 /* The number of tiles, or of other units, that cover an extent of a product. */
 GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil_div(extent, tile_extent); }
+/* The tiles that cover m x n. */
+GK__HD size_t gk__tile_count(size_t m, size_t n, size_t tile_m, size_t tile_n) {
+  return gk__tile_count(m, tile_m) * gk__tile_count(n, tile_n);
+}
 
 /* The plan of a product; or, if it is cut in two, the plans of its first m rows and n columns, and of the rows or the
  * columns that are left. If a product has a little more than some whole waves of tiles, most multiprocessors are idle in
@@ -8279,7 +8283,7 @@ template <int Products, class Element, class Config> size_t gk__mma_smem(int sta
 template <int Products, class Config, class Element, class Out, class Func>
 cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
   typedef gk__tensor_args<Element, Out, Func> args;
-  const size_t tiles_m = gk__tile_count(p.m, Config::bm), tiles_n = gk__tile_count(p.n, Config::bn);
+  const size_t tiles = gk__tile_count(p.m, p.n, Config::bm, Config::bn);
   const size_t smem = gk__mma_smem<Products, Element, Config>(plan.stages);
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
   p.partitions = static_cast<unsigned>(plan.partitions);
@@ -8289,15 +8293,15 @@ cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_
     const size_t all_tiles = blocks / plan.partitions;
     const size_t launch_tiles = gk__tiles_per_launch(all_tiles, part.max_blocks, plan.partitions, 0);
     for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += launch_tiles) {
-      const size_t left = all_tiles - launch_begin, tiles = left < launch_tiles ? left : launch_tiles;
+      const size_t left = all_tiles - launch_begin, now = left < launch_tiles ? left : launch_tiles;
       q.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
-                               dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(plan.partitions)),
+                               dim3(static_cast<unsigned>(now), static_cast<unsigned>(plan.partitions)),
                                static_cast<unsigned>(Config::thread_count), smem, call->stream, q));
     }
     return cudaSuccess;
   };
-  return gk__launch_batches(p, tiles_m * tiles_n * plan.partitions, plan.partitions > 1, call, launch, true);
+  return gk__launch_batches(p, tiles * plan.partitions, plan.partitions > 1, call, launch, true);
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
@@ -9293,8 +9297,7 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
     for (unsigned cluster_size = 1;
          cluster_size <= 8 && (cluster_size == 1 || 4 * cluster_size <= static_cast<unsigned>(sms));
          cluster_size *= 2) {
-      const size_t all =
-          gk_ceil_div(row_count, tiles[i].row_count) * gk_ceil_div(col_count, tiles[i].col_count) * batch;
+      const size_t all = gk__tile_count(row_count, col_count, tiles[i].row_count, tiles[i].col_count) * batch;
       const unsigned at_once = (static_cast<unsigned>(sms) - (cluster_size > 2 ? 2 * cluster_size : 0)) / cluster_size;
       if (cluster_size > 1 && all > at_once) break;
       const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(cluster_size));
@@ -9713,7 +9716,7 @@ struct gk__tile_facts {
   unsigned share;  /* multiply-add throughput with enough warps, in percent of the peak; Hopper's floats: not used */
   unsigned hopper; /* 1: by a Hopper kernel; 2: by one that only code for sm_90a has; 0: portable */
   const gk__plan_costs *costs;
-  size_t tile_count(size_t m, size_t n) const { return gk_ceil_div(m, row_count) * gk_ceil_div(n, col_count); }
+  size_t tile_count(size_t m, size_t n) const { return gk__tile_count(m, n, row_count, col_count); }
 };
 /* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
@@ -9922,8 +9925,8 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
     thin = 1;
     quantum = 128;
     partitions = gk__thin_partitions(long_dim, k);
-  } else if (short_dim > 0 && gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 &&
-             k >= gk__tiles<Acc>::least_k(m, n) && k < longest) {
+  } else if (short_dim > 0 && gk__tile_count(m, n, 128, 128) < 2048 && k >= gk__tiles<Acc>::least_k(m, n) &&
+             k < longest) {
     partitions = gk__best_partitions<Acc>(m, n, k, quantum);
   }
   const size_t fewest = gk_ceil_div(k, longest);
@@ -10029,7 +10032,7 @@ template <class Config, class Args> cudaError_t gk__matmul_tiles(const Args &p, 
   for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
     for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
       const Args part = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
-      GK_TRY(gk__launch_batches(part, gk_ceil_div(part.m, tile_m) * gk_ceil_div(part.n, tile_n) * blocks_per_tile,
+      GK_TRY(gk__launch_batches(part, gk__tile_count(part.m, part.n, tile_m, tile_n) * blocks_per_tile,
                                 blocks_per_tile > 1, call, launch));
     }
   return cudaSuccess;
@@ -10075,7 +10078,7 @@ template <class Func>
 cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__product_call *call) {
   typedef gk__small_block Config;
   typedef gk__matmul_args<float, float, float, Func> args;
-  const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
+  const size_t tiles = gk__tile_count(p.m, p.n, Config::bm, Config::bn);
   if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
     return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, call);
   const size_t smem = sizeof(float) * gk__operand_loaders<Config, float, float>::items * Config::stages;
@@ -10190,9 +10193,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
   return dest;
 }
 /* The tiles of a product if they are as small as possible. */
-inline size_t gk__wgmma_tile_count(size_t m, size_t n) {
-  return gk_ceil_div(m, size_t(64)) * gk_ceil_div(n, size_t(64));
-}
+inline size_t gk__wgmma_tile_count(size_t m, size_t n) { return gk__tile_count(m, n, 64, 64); }
 /* The number of matrices of every split-th row as which TMA reads a K-major A that is not aligned: their rows begin at
  * a sector, or less than a sector after one and are read from there. 1: A is read as it is, or copied. Each matrix has
  * its own tiles, of which the last ones are partly empty; this costs less than a copy as long as they are few. */
@@ -10266,9 +10267,9 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
  * tiles run at once and k is short: 77 x 33 x 108 4.0 us (7.7), 91 x 340 x 250 5.4 (6.4); but 1435 x 323 x 48 takes
  * 1.4 times as long, and 27 x 83 x 523 1.3 (H100). */
 inline bool gk__is_small(const gk__product &p, int sms) {
-  const size_t edge = 32, most_k = 384;
+  const size_t most_k = 384;
   return p.is_half_type() && !p.is_thin() && p.k <= most_k &&
-         gk_ceil_div(p.m, edge) * gk_ceil_div(p.n, edge) * p.batch <= static_cast<size_t>(sms);
+         gk__tile_count(p.m, p.n, 32, 32) * p.batch <= static_cast<size_t>(sms);
 }
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
@@ -10346,7 +10347,7 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
     return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? 2 : 0;
   }
   template <class Config> static cudaError_t launch(const args &p, gk__product_call *call) {
-    const size_t tiles = gk__tile_count(p.m, Config::bm) * gk__tile_count(p.n, Config::bn);
+    const size_t tiles = gk__tile_count(p.m, p.n, Config::bm, Config::bn);
     const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
@@ -10371,7 +10372,7 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
 template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, Out, double, Func>> {
   typedef gk__matmul_args<double, Out, double, Func> args;
   static unsigned hopper(const args &p) {
-    const size_t limit = size_t(1) << 28, tiles = gk__tile_count(p.m, 32) * gk__tile_count(p.n, 64);
+    const size_t limit = size_t(1) << 28, tiles = gk__tile_count(p.m, p.n, 32, 64);
     if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions ||
         p.batch >= limit / (tiles * p.partitions) || p.partial_bytes() > GK__PARTIALS_BYTES)
       return 0;
@@ -10379,7 +10380,7 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? 1 : 0;
   }
   template <class Shape> static cudaError_t launch(const args &p, gk__product_call *call) {
-    const size_t tiles = gk__tile_count(p.m, Shape::bm) * gk__tile_count(p.n, Shape::bn);
+    const size_t tiles = gk__tile_count(p.m, p.n, Shape::bm, Shape::bn);
     const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * Shape::resident));
     const size_t smem = sizeof(double) * Shape::stage_items * Shape::stages;
     const auto launch_part = [=](const args &part, size_t work_count) {
@@ -10406,7 +10407,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
   static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
-  static size_t tiles(const args &p) { return gk__tile_count(p.m, tile_type::bm) * gk__tile_count(p.n, tile_type::bn); }
+  static size_t tiles(const args &p) { return gk__tile_count(p.m, p.n, tile_type::bm, tile_type::bn); }
   static size_t blocks(const args &p, const gk__matmul_gpu &gpu) { return p.limited(static_cast<size_t>(gpu.sms)); }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
    * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. */
