@@ -5530,13 +5530,14 @@ template <class Plan> struct gk__parts {
     const bool by_rows = tiles_m >= tiles_n;
     const size_t waves = slots ? tiles_m * tiles_n / slots : 0, extent = by_rows ? all_m : all_n,
                  part = waves * slots / (by_rows ? tiles_n : tiles_m) * (by_rows ? tile_m : tile_n);
+    const size_t part_m = by_rows ? part : all_m, part_n = by_rows ? all_n : part;
     if (part == 0 || part >= extent) return;
-    const Plan of_part = choose(by_rows ? part : all_m, by_rows ? all_n : part),
-               of_rest = choose(by_rows ? all_m - part : all_m, by_rows ? all_n : all_n - part);
+    const Plan of_part = choose(part_m, part_n),
+               of_rest = by_rows ? choose(all_m - part, all_n) : choose(all_m, all_n - part);
     const cost_type cost = of_part.cost + of_rest.cost + launch_cost;
     if (cost >= most) return;
-    m = by_rows ? part : all_m;
-    n = by_rows ? all_n : part;
+    m = part_m;
+    n = part_n;
     plan = of_part;
     rest_plan = of_rest;
     most = cost;
