@@ -8421,24 +8421,23 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
 }
 /* Plans a product, and adds the size of its partials to those of the call. The plans are made for the whole batch,
  * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch. */
-template <int Products, class Element>
-cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__parts<gk__mma_plan> *parts,
-                         gk__product_call *call) {
+template <int Products, class Element, class Args>
+cudaError_t gk__plan_mma(const Args &p, gk__parts<gk__mma_plan> *parts, gk__product_call *call) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
   const double launch_us = 2;
   const auto choose = [&](size_t part_m, size_t part_n) {
-    return gk__cheapest_mma_plan<Products, Element>(part_m, part_n, k, batch, call->gpu);
+    return gk__cheapest_mma_plan<Products, Element>(part_m, part_n, p.k, p.batch, call->gpu);
   };
-  *parts = gk__parts<gk__mma_plan>(m, n, choose(m, n));
+  *parts = gk__parts<gk__mma_plan>(p.m, p.n, choose(p.m, p.n));
   if (parts->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
                     call->gpu.smem_limit);
-  if (batch == 1)
+  if (p.batch == 1)
     parts->cut_after_waves(large::bm, large::bn, static_cast<size_t>(call->gpu.sms) * tiles::costs()->blocks, launch_us,
                            choose);
   for (const gk__mma_plan *plan : {&parts->plan, &parts->rest_plan})
-    if (plan->product_bytes) call->measure(plan->product_bytes, batch);
+    if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
   return cudaSuccess;
 }
 
@@ -9324,7 +9323,8 @@ struct gk__wgmma_tile {
 template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, const gk__product_call &call) {
-    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out, Func> &, unsigned, const gk__product_call &) = {
+    typedef gk__tensor_args<Element, Out, Func> args;
+    cudaError_t (*const launches[])(const args &, unsigned, const gk__product_call &) = {
         gk__wgmma_launch<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
     const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
     const bool swapped = InRegisters && !p.a.k_major;
@@ -9344,7 +9344,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
         parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols,
                               static_cast<size_t>(call.gpu.sms) / matrices, launch_time, choose);
     }
-    return parts.run(p, [&](const gk__tensor_args<Element, Out, Func> &part, const gk__wgmma_choice &choice) {
+    return parts.run(p, [&](const args &part, const gk__wgmma_choice &choice) {
       return launches[choice.tile_idx](part, choice.cluster_size, call);
     });
   }
@@ -10547,7 +10547,6 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
                                        const gk__parts<gk__mma_plan> &mma_parts, const gk__work_area &area,
                                        gk__product_call *call) {
   const size_t batch = p.batch;
-  const cudaStream_t stream = call->stream;
   const auto run_mma = [=](const gk__tensor_args<Element, Out, Func> &part, const gk__mma_plan &mma_plan) {
     return gk__mma_run<Products>(part, mma_plan, call);
   };
@@ -10565,7 +10564,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     q.k = p.k;
     q.condition.wanted = false;
     if (fallback_flag)
-      GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul"));
+      GK_TRY(gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), call->stream), "gk_matmul"));
     if (plan.a.wanted || plan.b.wanted)
       GK_TRY(gk__prepare_operands<Preparation>(gk__prepared_operand<Item>(plan.a, from_a, p.batch, work_a),
                                                gk__prepared_operand<Item>(plan.b, from_b, p.batch, work_b), p.k,
@@ -10587,9 +10586,9 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
   }
   template <class Args> static cudaError_t run(const Args &p, const gk__product_plan &plan, gk__product_call *call) {
     gk__work_area area;
-    gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
+    gk__parts<gk__mma_plan> mma_parts;
     GK_TRY(gk__plan_work_area(plan, p.batch, call->given, &area));
-    if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_parts, call)));
+    if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p, &mma_parts, call)));
     if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, call));
     GK_TRY(call->begin());
     if (area.bytes && !area.memory) {
@@ -10709,7 +10708,7 @@ template <class Args>
 cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk__product_call *call,
                               gk_matmul_path *path) {
   typedef gk__tensor_element<typename Args::item_type> element_type;
-  gk__parts<gk__mma_plan> mma_parts(p.m, p.n, gk__mma_plan());
+  gk__parts<gk__mma_plan> mma_parts;
   path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
   path->copies_a = plan.tensor() && plan.a.wanted;
@@ -10720,9 +10719,8 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, p.batch, call));
   if (plan.plan == GK_PLAN_MMA)
-    GK_TRY(plan.precision == GK_PRECISION_EMULATED
-               ? gk__plan_mma<6, __nv_bfloat16>(p.m, p.n, p.k, p.batch, &mma_parts, call)
-               : gk__plan_mma<1, element_type>(p.m, p.n, p.k, p.batch, &mma_parts, call));
+    GK_TRY(plan.precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(p, &mma_parts, call)
+                                                   : gk__plan_mma<1, element_type>(p, &mma_parts, call));
   if (call->least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + call->least;
   return cudaSuccess;
 }
