@@ -9861,7 +9861,7 @@ template <> struct gk__tiles<double> {
 /* The clocks of a product with such a tile, and of the reduction of its partials. */
 template <class Acc> unsigned long long gk__clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
   const unsigned partitions = query.order.partitions;
-  const bool in_block = !tile_facts.hopper && partitions <= tile_facts.groups;
+  const bool in_block = partitions <= tile_facts.groups;
   return gk__tiles<Acc>::kernel_clocks(tile_facts, query) +
          gk__reduction_clocks(tile_facts.costs->reduce, query.m, query.n, query.batch, in_block ? 1 : partitions,
                               sizeof(Acc));
@@ -9878,11 +9878,6 @@ inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum)
   const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
   return {0, static_cast<unsigned>(gk_ceil_div(k, depth)), static_cast<int>(depth)};
 }
-/* The depth of each partition but the last. 0: fewer partitions of it cover k. */
-inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum) {
-  const gk__split_k order = gk__split_evenly(k, partitions, quantum);
-  return order.partitions < partitions ? 0 : static_cast<size_t>(order.depth);
-}
 /* The number of partitions with which both the portable tiles alone and all tiles, Hopper's included, take about as
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
@@ -9893,10 +9888,9 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
   const unsigned most =
       limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_PARTITIONS;
   for (unsigned s = 1; s <= most; s++) {
-    const size_t depth = gk__partition_depth(k, s, quantum);
+    query.order = gk__split_evenly(k, s, quantum);
     clocks[0][s] = clocks[1][s] = ~0ull;
-    if (depth == 0 || !gk__partials_fit<Acc>(m, n, s)) continue;
-    query.order = {0, s, static_cast<int>(depth)};
+    if (query.order.partitions < s || !gk__partials_fit<Acc>(m, n, s)) continue;
     for (int i = 0; i < tiles::item_count; i++) {
       const gk__tile_facts tile_facts = tiles::facts(i);
       const unsigned long long estimate = gk__clocks<Acc>(tile_facts, query);

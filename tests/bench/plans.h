@@ -45,9 +45,10 @@ struct plan_file {
 
 /* --- Plans and their estimates ------------------------------------------------------------------------------------*/
 
-/* depth 0: fewer partitions cover k. */
+/* Into fewer partitions if these cover k. */
 inline gk__split_k plan_split(size_t k, unsigned partitions) {
-  return {0, partitions, static_cast<int>(gk__partition_depth(k, partitions, 16))};
+  const size_t quantum = 16;
+  return gk__split_evenly(k, partitions, quantum);
 }
 /* The planner's estimate. */
 template <class Acc> unsigned long long plan_clocks(const plan_shape &shape, const plan_time &plan, int sms) {
@@ -61,7 +62,8 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
   std::vector<plan_time> plans;
   for (unsigned partitions = 1; partitions <= GK__MATMUL_PARTITIONS; partitions++) {
     if (partitions > 1 && shape.k / partitions < tiles::least_part()) break;
-    if (plan_split(shape.k, partitions).depth == 0 || !gk__partials_fit<Acc>(shape.m, shape.n, partitions)) continue;
+    if (plan_split(shape.k, partitions).partitions < partitions) continue;
+    if (!gk__partials_fit<Acc>(shape.m, shape.n, partitions)) continue;
     for (int tile_idx = 0; tile_idx < tiles::item_count; tile_idx++)
       if (tiles::facts(tile_idx).hopper <= shape.hopper) plans.push_back({tile_idx, partitions, 0});
   }
@@ -154,7 +156,7 @@ inline bool parse_plan(const std::string &line, plan_times *times, plan_time *pl
   plan->partitions = static_cast<unsigned>(number(8));
   plan->us = atof(f[9].c_str());
   if (shape.m == 0 || shape.n == 0 || shape.k == 0 || plan->tile_idx < 0 || plan->partitions == 0) return false;
-  const bool covers_k = is_mma_type(f[0]) || plan_split(shape.k, plan->partitions).depth > 0;
+  const bool covers_k = is_mma_type(f[0]) || plan_split(shape.k, plan->partitions).partitions == plan->partitions;
   return covers_k && plan->us > 0 && times->sm_mhz > 0;
 }
 /* False: a line is no plan, or of a tile that the planner does not have, and *bad is that line. */
