@@ -10493,8 +10493,9 @@ gk__raw_operand<Item> gk__prepared_operand(const gk__operand_copy &plan, const g
 /* The work area of a call on tensor cores, and for how many products of a batch it has room. */
 struct gk__work_area {
   unsigned char *memory;
-  size_t bytes, at_once;
-  void *temporary; /* allocated for the call; else NULL */
+  size_t at_once;
+  size_t bytes;    /* that the call allocates; 0: the memory is the caller's, or there is none */
+  void *temporary; /* that memory; the call frees it */
 };
 /* A scratch without a work area is not an error: the call allocates one. */
 inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed) {
@@ -10511,14 +10512,13 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
   area->at_once = batch;
   if (needed == 0) return cudaSuccess;
   GK_TRY(gk__check_work_area(scratch, needed));
+  size_t room = needed < enough ? enough : needed;
   if (scratch && scratch->ptr && scratch->work_bytes) {
-    area->bytes = scratch->work_bytes;
     area->memory = static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes);
-  } else {
-    const size_t products = !more || needed >= enough ? 1 : 1 + (enough - needed) / more;
-    area->bytes = plan.work_bytes(products < batch ? products : batch);
+    room = scratch->work_bytes;
   }
-  if (more && (area->bytes - needed) / more < batch - 1) area->at_once = 1 + (area->bytes - needed) / more;
+  if (more && (room - needed) / more < batch - 1) area->at_once = 1 + (room - needed) / more;
+  if (!area->memory) area->bytes = plan.work_bytes(area->at_once);
   return cudaSuccess;
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
@@ -10585,7 +10585,7 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
     if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p, &mma_parts, call)));
     if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, call));
     GK_TRY(call->begin());
-    if (area.bytes && !area.memory) {
+    if (area.bytes) {
       GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", call->stream));
       area.memory = static_cast<unsigned char *>(area.temporary);
     }
