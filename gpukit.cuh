@@ -10147,9 +10147,9 @@ inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == 
 struct gk__product_plan {
   gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else what the caller asked of the strict kernels */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor-core kernel */
-  gk__operand_copy a, b;
-  bool is_small;       /* by gk__half_path::run_small */
-  const char *refused; /* NULL, or the reason of an error */
+  gk__operand_copy a, b;  /* none for the strict kernels */
+  bool is_small;          /* by gk__half_path::run_small */
+  const char *refused;    /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
   /* Bytes of the work area of so many products. It begins with the flag that the strict kernel is needed. */
   size_t work_bytes(size_t products) const {
@@ -10269,13 +10269,11 @@ inline bool gk__is_small(const gk__product &p, int sms) {
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
-  const bool is_half_type = p.is_half_type(), forced = gk__is_tensor(p.plan);
-  const bool tiled = p.plan != GK_PLAN_AUTO && !forced;
+  const bool forced = gk__is_tensor(p.plan), by_tma = gpu.tensor_plan == GK_PLAN_WGMMA;
   plan.plan = forced ? GK_PLAN_AUTO : p.plan;
   plan.precision = GK_PRECISION_STRICT;
   plan.refused = gk__refuse_product(p, gpu);
-  const bool by_tma = gpu.tensor_plan == GK_PLAN_WGMMA;
-  if (plan.refused || !gk__asks_for_tensor(p) || tiled || p.k == 0) return plan;
+  if (plan.refused || !gk__asks_for_tensor(p) || plan.plan != GK_PLAN_AUTO || p.k == 0) return plan;
   if (gpu.tensor_plan == GK_PLAN_AUTO || (by_tma && !gk__wgmma_fits(p))) return plan;
   gk__product_plan strict = plan;
   strict.is_small = gk__is_small(p, gpu.sms);
@@ -10291,7 +10289,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposes && p.m > p.n);
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
    * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
-  if (by_tma && (tf32 ? !plan.b.k_major : is_half_type && !(plan.b.k_major && plan.a.wanted)))
+  if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
   /* A copy is a launch of its own. The strict kernels need none, and take 0.6 to 0.7 of the time on small products. */
@@ -10705,9 +10703,9 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   gk__parts<gk__mma_plan> mma_parts;
   path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
-  path->copies_a = plan.tensor() && plan.a.wanted;
-  path->copies_b = plan.tensor() && plan.b.wanted;
-  path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
+  path->copies_a = plan.a.wanted;
+  path->copies_b = plan.b.wanted;
+  path->work_bytes = plan.work_bytes(1);
   if (!plan.tensor() && !plan.is_small)
     GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, call));
   else if (plan.precision >= GK_PRECISION_EMULATED)
