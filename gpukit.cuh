@@ -5507,11 +5507,11 @@ GK__HD size_t gk__tile_count(size_t m, size_t n, size_t tile_m, size_t tile_n) {
 }
 
 /* The plan of a product; or, if it is cut in two, the plans of its first m rows and n columns, and of the rows or the
- * columns that are left. If a product has a little more than some whole waves of tiles, most multiprocessors are idle in
- * its last wave. So it may be faster to compute the whole waves, and the rest by a launch of its own with other tiles.
- * Of 213 products with edges from 32 to 8192, 1 to 13 of each type and build take 0.7 to 0.95 of the time that way:
- * 1383 x 3245 x 1072 takes 0.71 as floats for sm_90a, and 0.73 as bf16 by mma.sync (H100). Plan: has the member `cost`.
- */
+ * columns that are left. If a product has a little more than some whole waves of tiles, most multiprocessors are idle
+ * in its last wave. So it may be faster to compute the whole waves, and the rest by a launch of its own with other
+ * tiles. Of 213 products with edges from 32 to 8192, 1 to 13 of each type and build take 0.7 to 0.95 of the time that
+ * way: 1383 x 3245 x 1072 takes 0.71 as floats for sm_90a, and 0.73 as bf16 by mma.sync (H100). Plan: has the member
+ * `cost`. */
 template <class Plan> struct gk__parts {
   typedef decltype(Plan::cost) cost_type;
   size_t all_m, all_n, m, n;
@@ -7285,9 +7285,9 @@ struct gk__product_call {
   cudaStream_t stream;
   gk__matmul_gpu gpu;
   bool measuring = false;
-  size_t least = 0, most = 0; /* bytes: the minimum for a launch, and the maximum that is of use */
-  void *temporary = NULL;     /* memory that is freed at the end of the call */
-  unsigned char *memory = NULL;
+  size_t least = 0, most = 0;   /* bytes: the minimum for a launch, and the maximum that is of use */
+  void *temporary = NULL;       /* memory that is freed at the end of the call */
+  unsigned char *memory = NULL; /* for the partials */
   size_t bytes = 0;
   gk__product_call(const gk_scratch *scratch, cudaStream_t launches, const gk__matmul_gpu &device = gk__matmul_gpu())
       : given(scratch), stream(launches), gpu(device) {}
@@ -9954,8 +9954,8 @@ template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
   }
   return best;
 }
-/* The fastest tile for a given split, or tiles. A part has the partitions of k of the whole product, so its bits are the
- * same. */
+/* The fastest tile for a given split, or tiles. A part has the partitions of k of the whole product, so its bits are
+ * the same. */
 template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_query &query) {
   typedef gk__tiles<Acc> tiles;
   const unsigned long long launch_clocks = 3500;
