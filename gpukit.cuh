@@ -9337,12 +9337,13 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
       return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(swapped ? n : m, matrices),
                               swapped ? m : n, k_blocks, p.batch * matrices, row_penalty, col_penalty, call.gpu.sms);
     };
+    const size_t sms = static_cast<size_t>(call.gpu.sms);
     gk__parts<gk__wgmma_choice> parts(p.m, p.n, choose(p.m, p.n));
     for (const gk__wgmma_tile_cost &each_tile : tiles) {
       const size_t tile_rows = each_tile.row_count * matrices, tile_cols = each_tile.col_count;
-      if (p.batch == 1)
-        parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols,
-                              static_cast<size_t>(call.gpu.sms) / matrices, launch_time, choose);
+      if (p.batch > 1 || gk__tile_count(p.m, p.n, 64, 64) <= sms) break; /* one wave even of the smallest tiles */
+      parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols, sms / matrices,
+                            launch_time, choose);
     }
     return parts.run(p, [&](const args &part, const gk__wgmma_choice &choice) {
       return launches[choice.tile_idx](part, choice.cluster_size, call);
