@@ -9662,7 +9662,8 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
  * 1. How k is split (gk__plan_split_k). The split determines the bits of the result, so it is a function of m, n, k and
  * the type alone, and is made for one fixed GPU of 132 multiprocessors.
  *
- * 2. Which tile is used (gk__plan_tile). The tile does not change the bits, so it depends on the device, too.
+ * 2. Which tile is used (gk__plan_tile), or which tiles, if the product is cut in two (gk__plan_tiles). They do not
+ * change the bits, so they depend on the device, too.
  *
  * All estimates are integers, so that every host computes the same split. */
 
