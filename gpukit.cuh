@@ -3791,8 +3791,8 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
                   array.size(), item_count);
 }
 
-/* What calls require of a pointer to an array of which they use item_count elements: it is not null unless that is 0, it
- * is aligned to the element type, and the device can address its memory. An empty array may begin at the end of an
+/* What calls require of a pointer to an array of which they use item_count elements: it is not null unless that is 0,
+ * it is aligned to the element type, and the device can address its memory. An empty array may begin at the end of an
  * allocation. */
 template <class Item>
 cudaError_t gk__check_pointer(const char *call, const char *name, const Item *array, size_t n, size_t item_count) {
@@ -7277,9 +7277,9 @@ inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
   return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
 }
 /* A call: its GPU, its stream, and the memory for its partials. The memory is obtained together with the first launch
- * that needs it, which is the largest one. A call that launches other kernels first, on tensor cores, goes through its
- * launches with `measuring` set before that, which launches nothing and records the bytes needed. So a scratch that is
- * too small is refused before C is written. */
+ * that needs it, which is the largest one. A call that launches other kernels first, on tensor cores or for the first
+ * of two parts, goes through its launches with `measuring` set before that, which launches nothing and records the
+ * bytes needed. So a scratch that is too small is refused before C is written. */
 struct gk__product_call {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
@@ -9339,12 +9339,12 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     };
     const size_t sms = static_cast<size_t>(call.gpu.sms);
     gk__parts<gk__wgmma_choice> parts(p.m, p.n, choose(p.m, p.n));
-    for (const gk__wgmma_tile_cost &each_tile : tiles) {
-      const size_t tile_rows = each_tile.row_count * matrices, tile_cols = each_tile.col_count;
-      if (p.batch > 1 || gk__tile_count(p.m, p.n, 64, 64) <= sms) break; /* one wave even of the smallest tiles */
-      parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols, sms / matrices,
-                            launch_time, choose);
-    }
+    if (p.batch == 1 && gk__tile_count(p.m, p.n, 64, 64) > sms) /* else even the smallest tiles are one wave */
+      for (const gk__wgmma_tile_cost &each_tile : tiles) {
+        const size_t tile_rows = each_tile.row_count * matrices, tile_cols = each_tile.col_count;
+        parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols, sms / matrices,
+                              launch_time, choose);
+      }
     return parts.run(p, [&](const args &part, const gk__wgmma_choice &choice) {
       return launches[choice.tile_idx](part, choice.cluster_size, call);
     });

@@ -59,8 +59,8 @@ TEST(whole_waves_and_the_rest) {
   EXPECT(rectangles_of(made_up_parts(120, 40, 0), &small) == (std::vector<rectangle>{{0, 0, 120, 40}}));
 }
 
-/* Some strict products are cut, on any GPU; the parts are cheaper, and there are no cuts of batches or of plans that the
- * caller asks for. */
+/* Some strict products are cut, on any GPU; the parts are cheaper, and there are no cuts of batches or of plans that
+ * the caller asks for. */
 template <class T> static size_t count_cuts(int sms, unsigned hopper) {
   size_t cuts = 0;
   for (size_t i = 0; i < 600; i++) {
@@ -89,12 +89,6 @@ TEST(strict_products_are_cut) {
 
 /* --- the parts -----------------------------------------------------------------------------------------------------*/
 
-struct by_place {
-  template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
-    return 2 * value + static_cast<Acc>(row) - static_cast<Acc>(3 * col);
-  }
-};
-
 /* A product on tensor cores by mma.sync, of integers, so that sums are exact in any order. */
 static void check_mma_parts(size_t part_m, size_t part_n, int trans) {
   const size_t m = 200, n = 144, k = 72;
@@ -116,8 +110,7 @@ static void check_mma_parts(size_t part_m, size_t part_n, int trans) {
         sum += plain(a[p.a.k_major ? i * k + l : l * m + i]) * plain(b[p.b.k_major ? j * k + l : l * n + j]);
       expected[i * n + j] = by_place()(sum, i, j);
     }
-  hook_matmul_gpu gpu;
-  EXPECT_OK(hook_find_matmul_gpu(&gpu));
+  const hook_matmul_gpu gpu = this_gpu();
   hook_parts<hook_mma_plan> parts(m, n, hook_cheapest_mma_plan<1, __half>(part_m, part_n, k, 1, gpu));
   parts.m = part_m, parts.n = part_n;
   parts.rest_plan =

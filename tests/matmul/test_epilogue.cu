@@ -3,12 +3,6 @@
 
 #include "products.h"
 
-/* Differs between neighbours, and if it is applied twice. An FMA gives the same bits, because 2 * value is exact. */
-struct by_place {
-  template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
-    return 2 * value + static_cast<Acc>(row) - static_cast<Acc>(col);
-  }
-};
 /* The same bits whether it is applied before C's rounding to a half type or after it. */
 struct exact_by_place {
   template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {

@@ -50,9 +50,8 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   p.c = c.ptr;
   const size_t tiles = gk_ceil_div(m, size_t(Config::bm)) * gk_ceil_div(odd_n, size_t(Config::bn)) * batch;
   const size_t begin = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
-  hook_matmul_gpu gpu;
+  const hook_matmul_gpu gpu = this_gpu();
   mma_stages stages_of = {{0, 0}};
-  EXPECT_OK(hook_find_matmul_gpu(&gpu));
   hook_each_mma_plan<Products, E>(&stages_of, hook_mma_tiles<Products, E>::costs(), m, odd_n, k, batch, gpu);
   if (!stages_of.stages[config]) return; /* this GPU has too little shared memory */
   size_t run = static_cast<size_t>(trans);

@@ -98,21 +98,8 @@ TEST(partials_of_very_long_k) {
   plan_very_long_k<double>();
 }
 
-/* A functor for the epilogue that is not linear, and differs between elements. */
-struct by_place {
-  template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
-    return value * 2 + static_cast<Acc>(row) - static_cast<Acc>(col);
-  }
-};
-
 static identity_on_host on_host(hook_identity) { return identity_on_host(); }
 static by_place on_host(by_place func) { return func; }
-
-static hook_matmul_gpu this_gpu() {
-  hook_matmul_gpu gpu = hook_matmul_gpu();
-  EXPECT_OK(hook_find_matmul_gpu(&gpu));
-  return gpu;
-}
 
 /* A product by a given split, or by the planner's, with a functor in its epilogue. */
 template <class T, class O, class Func> struct product_by_order {

@@ -13,6 +13,12 @@ static const bool on_cpu = true; /* without Hopper's kernels */
 static const bool on_cpu = false;
 #endif
 
+inline hook_matmul_gpu this_gpu() {
+  hook_matmul_gpu gpu = hook_matmul_gpu();
+  EXPECT_OK(hook_find_matmul_gpu(&gpu));
+  return gpu;
+}
+
 /* --- problems ------------------------------------------------------------------------------------------------------*/
 
 struct problem { /* zero is valid for every member */
@@ -100,6 +106,13 @@ template <class Acc, class Product> Acc sum_by_order(const hook_split_k &order, 
   return total;
 }
 
+/* A functor for the epilogue. It differs between neighbours, and if it is applied twice. An FMA gives the same bits,
+ * because 2 * value is exact. */
+struct by_place {
+  template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
+    return 2 * value + static_cast<Acc>(row) - static_cast<Acc>(col);
+  }
+};
 /* The epilogue of a call without a functor. */
 struct identity_on_host {
   template <class Acc> Acc operator()(Acc value, size_t, size_t) const { return value; }
