@@ -9487,7 +9487,9 @@ template <int Fours> struct gk__f32_fragment {
 };
 
 /* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
- * apart in k. K-major: a piece is one k of four rows, and a warp loads four k of 32 rows. MN-major: a piece is of one
+ * apart in k. K-major: a piece is one k of four rows, and a warp loads 16 bytes of each of 32 rows. In tiles of half
+ * size neighbouring lanes differ in the k that they load: rows of a multiple of 128 bytes have the same k in the same
+ * banks of the L1 cache, and it would serve them one after another (up to 5 % of the time). MN-major: a piece is of one
  * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
  * none: their products are never stored. */
 template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
@@ -9500,7 +9502,8 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   int inside; /* how many of the four are inside the operand */
   GK__D gk__f32_operand_loader(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
     const int t = static_cast<int>(threadIdx.x % Config::sums::thread_count), warp_id = t / 32, lane_id = t % 32;
-    const int k = KMajor ? warp_id / item_count * 4 + lane_id / 8 : t / lanes,
+    const int quad_idx = warp_id / item_count ^ (lane_id & (4 / item_count - 1)); /* of the k of the first piece */
+    const int k = KMajor ? quad_idx * 4 + lane_id / 8 : t / lanes,
               vector_idx = KMajor ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
     const size_t extent_idx = first_idx + static_cast<size_t>(KMajor ? vector_idx * 4 : vector_idx),
                  extent_step = KMajor ? 1 : lanes;
