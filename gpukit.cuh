@@ -5642,18 +5642,15 @@ template <int Pending> GK__D void gk__copy_wait() {
 
 /* Which elements of a tile a thread copies: vector v of vector_width elements of thread t begins at row row_idx(t) +
  * row_offset(v) and column col_idx(t) + col_offset(v) of the tile as it is stored in global memory. Here adjacent
- * threads copy adjacent vectors. */
+ * lanes copy adjacent vectors, and a warp has all of a row longer than 32 vectors: a thread's vectors of that row have
+ * one address and constant offsets. */
 template <int Cols, int Threads, int Width> struct gk__copy_map {
-  static const int vector_width = Width, row_vectors = Cols / Width;
-  static const int row_passes = row_vectors / Threads > 0 ? row_vectors / Threads : 1;
-  static __device__ int row_idx(int t) { return t / row_vectors; }
-  static __device__ int col_idx(int t) { return t % row_vectors * Width; }
-  static __device__ constexpr int row_offset(int v) {
-    return Threads >= row_vectors ? v * (Threads / row_vectors) : v / row_passes;
-  }
-  static __device__ constexpr int col_offset(int v) {
-    return Threads >= row_vectors ? 0 : v % row_passes * Threads * Width;
-  }
+  static const int vector_width = Width, row_vectors = Cols / Width, lanes = row_vectors < 32 ? row_vectors : 32;
+  static const int row_parts = row_vectors / lanes;
+  static __device__ int row_idx(int t) { return t / lanes; }
+  static __device__ int col_idx(int t) { return t % lanes * Width; }
+  static __device__ constexpr int row_offset(int v) { return v / row_parts * (Threads / lanes); }
+  static __device__ constexpr int col_offset(int v) { return v % row_parts * lanes * Width; }
 };
 /* Here a warp copies single elements of four rows and eight columns. */
 template <int Cols, int Threads> struct gk__transpose_map {
