@@ -6704,7 +6704,7 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
 #ifdef GK__WGMMA
 /* A tile, of which a multiprocessor computes `Resident` at once. Code for sm_90a uses MMA instructions with 16 k. Other
  * code has too few registers for their fragments, because only sm_90a can move registers from the producers to the
- * consumers (setmaxnreg). The host plans for the larger ring.
+ * consumers (setmaxnreg).
  *
  * The best plans of 932 products take 1.02 times as long without the tile of 64 x 64, at most 1.40, 1.015 without that
  * of 32 x 64, at most 1.23, and 1.045 without both (H200, sm_90a). */
@@ -6715,13 +6715,16 @@ template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters>
   static const int bk = 8;
 #endif
   static const int bm = Rows, bn = Cols, warp_rows = WarpRows, warp_cols = 32, resident = Resident;
-  /* All blocks of a multiprocessor together keep this many elements of A's columns and B's rows in shared memory. */
-  static const int stages = 96 * 192 / (bm + bn) / resident / bk;
   typedef gk__accumulators_f64<bm, bn, bk, warp_rows, warp_cols, bk> sums;
   static const int producers = 128, consumers = sums::thread_count; /* threads */
   typedef gk__operand_loader<double, double, bm, bk, producers, true> operand_a;
   typedef gk__operand_loader<double, double, bn, bk, producers, true> operand_b;
   static const int stage_items = operand_a::items + operand_b::items;
+  /* The rings of a multiprocessor's blocks leave 60 KB for its L1 cache. Of an operand whose rows are not aligned, two
+   * stages share sectors: with an L1 of 28 KB, 8191 x 8191 x 8191 takes 1.47 times as long (H100). With smaller rings,
+   * tiles of 64 x 64 take up to 1.6 times as long. */
+  static const int ring_bytes = 180 * 1024 / resident;
+  static const int stages = ring_bytes / (stage_items * static_cast<int>(sizeof(double)));
   /* Registers of a thread: as the block gets them, and once the producers have given theirs to the consumers. */
   static const int registers = 65536 / (producers + consumers) / resident / 8 * 8;
   static const int producer_registers = ProducerRegisters;
@@ -10377,11 +10380,10 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
   template <class Shape> static cudaError_t launch(const args &p, gk__product_call *call) {
     const size_t tiles = gk__tile_count(p.m, p.n, Shape::bm, Shape::bn);
     const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * Shape::resident));
-    const size_t smem = sizeof(double) * Shape::stage_items * Shape::stages;
     const auto launch_part = [=](const args &part, size_t work_count) {
       return gk__launch_product(*call, GK__KERNEL(gk__f64_kernel<Shape, args>),
                                 work_count < max_grid ? work_count : max_grid, Shape::producers + Shape::consumers,
-                                smem, part, static_cast<unsigned>(work_count));
+                                Shape::ring_bytes, part, static_cast<unsigned>(work_count));
     };
     return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, call, launch_part, true);
   }
