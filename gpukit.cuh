@@ -5670,16 +5670,19 @@ template <int Cols, int Threads> struct gk__transpose_map {
  * shared memory it keeps that layout if Natural, and otherwise is shared_tile[k][outer]. Rows of it are padded by `pad`
  * elements against bank conflicts.
  *
- * A thread copies 16-byte vectors where alignment and leading dimension allow, and single elements otherwise. A K-major
- * operand that is not Natural is transposed on the way, element by element: a warp then handles four rows of eight k,
- * which the padding maps to 32 different banks. Elements outside of the matrix are neither read nor written: they only
- * affect accumulators that are not stored, and steps past the end of k are not multiplied.
+ * A thread copies 16-byte vectors where alignment and leading dimension allow, and single elements otherwise. Doubles
+ * are copied by vectors if rows begin at sectors of 32 bytes: copies of 16 bytes bypass the L1 cache, and would read
+ * the sectors at the ends of other rows from L2 twice, which takes up to 1.5 times as long (H100). A K-major operand
+ * that is not Natural is transposed on the way, element by element: a warp then handles four rows of eight k, which the
+ * padding maps to 32 different banks. Elements outside of the matrix are neither read nor written: they only affect
+ * accumulators that are not stored, and steps past the end of k are not multiplied.
  *
  * fetch() starts the asynchronous copies of a stage, or loads the stage to registers; store() then writes these to
  * shared memory. */
 template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Natural> struct gk__operand_loader {
-  static const int thread_items = Outer * TileDepth / Threads, max_vector = 16 / static_cast<int>(sizeof(Item));
-  static const int vector = thread_items < max_vector ? thread_items : max_vector;
+  static const int item_bytes = static_cast<int>(sizeof(Item)), thread_items = Outer * TileDepth / Threads;
+  static const int vector = thread_items < 16 / item_bytes ? thread_items : 16 / item_bytes;
+  static const unsigned alignment = item_bytes == 8 ? 32 : item_bytes * vector; /* bytes; of rows copied by vectors */
   static const int pad = 16 / static_cast<int>(sizeof(Acc)) * (Natural ? 2 : 1);
   static const int pitch_mn_major = Outer + pad, pitch_k_major = TileDepth + pad;
   static const int items_mn_major = TileDepth * pitch_mn_major, items_k_major = Outer * pitch_k_major;
@@ -5710,8 +5713,8 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       : k_major(is_k_major) {
     const Item *const origin =
         matrix + (k_major ? outer_begin * leading_dim + k_begin : k_begin * leading_dim + outer_begin);
-    const bool aligned =
-        vector > 1 && reinterpret_cast<uintptr_t>(origin) % (sizeof(Item) * vector) == 0 && leading_dim % vector == 0;
+    const bool aligned = vector > 1 && reinterpret_cast<uintptr_t>(origin) % alignment == 0 &&
+                         leading_dim * sizeof(Item) % alignment == 0;
     const int tile_outer = outer_count - outer_begin < Outer ? static_cast<int>(outer_count - outer_begin) : Outer;
     int row_idx, col_idx;
     full_outer = tile_outer == Outer;
@@ -5756,13 +5759,12 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       Acc *const target = dest + (transposed ? dc * pitch + dr : dr * pitch + dc);
       const Item *const elements = source + static_cast<size_t>(dr) * leading_dim + dc;
       if (async) {
-        const int element_bytes = static_cast<int>(sizeof(Item));
         if (Coverage == all_inside || room >= map::vector_width) {
-          gk__copy_async<element_bytes * map::vector_width>(target, elements);
+          gk__copy_async<item_bytes * map::vector_width>(target, elements);
         } else if (Coverage == any_inside) { /* past the edge nothing is read, not even to be dropped */
           GK__UNROLL
           for (int i = 0; i < map::vector_width; i++)
-            if (i < room) gk__copy_async<element_bytes>(target + i, elements + i);
+            if (i < room) gk__copy_async<item_bytes>(target + i, elements + i);
         }
       } else if (!Store) {
         if (Access == by_vector && room >= map::vector_width) {
