@@ -80,6 +80,8 @@ TEST(tiles_of_tf32) {
   check_tf32_tiles<tf32_shape<192, 4>>();
   check_tf32_tiles<tf32_shape<128, 6>>();
   check_tf32_tiles<tf32_shape<64, 8>>();
+  /* A k of so many stages that each launch has one wave of tiles. */
+  for (int trans = 0; trans < 2; trans++) check_tf32_tile<tf32_shape<64, 8>>(trans, 68, 132, 24580, 0);
 }
 
 /* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored by
