@@ -5680,8 +5680,9 @@ template <int Cols, int Threads> struct gk__transpose_map {
  * fetch() starts the asynchronous copies of a stage, or loads the stage to registers; store() then writes these to
  * shared memory. */
 template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Natural> struct gk__operand_loader {
-  static const int item_bytes = static_cast<int>(sizeof(Item)), thread_items = Outer * TileDepth / Threads;
-  static const int vector = thread_items < 16 / item_bytes ? thread_items : 16 / item_bytes;
+  static const int item_bytes = static_cast<int>(sizeof(Item)), max_vector = 16 / item_bytes;
+  static const int thread_items = Outer * TileDepth / Threads;
+  static const int vector = thread_items < max_vector ? thread_items : max_vector;
   static const unsigned alignment = item_bytes == 8 ? 32 : item_bytes * vector; /* bytes; of rows copied by vectors */
   static const int pad = 16 / static_cast<int>(sizeof(Acc)) * (Natural ? 2 : 1);
   static const int pitch_mn_major = Outer + pad, pitch_k_major = TileDepth + pad;
@@ -6722,11 +6723,12 @@ template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters>
   typedef gk__operand_loader<double, double, bm, bk, producers, true> operand_a;
   typedef gk__operand_loader<double, double, bn, bk, producers, true> operand_b;
   static const int stage_items = operand_a::items + operand_b::items;
+  static const int stage_bytes = stage_items * static_cast<int>(sizeof(double));
   /* The rings of a multiprocessor's blocks leave 60 KB for its L1 cache, where the copies of a stage find what those of
    * the last one have read: rows that are not aligned begin and end inside of sectors. With an L1 of 28 KB, 8191 x 8191
    * x 8191 takes 1.47 times as long (H100); with smaller rings, tiles of 64 x 64 take up to 1.6 times as long. */
   static const int ring_bytes = 180 * 1024 / resident;
-  static const int stages = ring_bytes / (stage_items * static_cast<int>(sizeof(double)));
+  static const int stages = ring_bytes / stage_bytes;
   /* Registers of a thread: as the block gets them, and once the producers have given theirs to the consumers. */
   static const int registers = 65536 / (producers + consumers) / resident / 8 * 8;
   static const int producer_registers = ProducerRegisters;
@@ -6774,8 +6776,7 @@ GK__D void gk__cluster_barrier_relaxed() {
 template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
-  static const int stage_bytes = Shape::stage_items * 8;
-  typedef gk__pipeline_state<Shape::stages, stage_bytes> pipeline;
+  typedef gk__pipeline_state<Shape::stages, Shape::stage_bytes> pipeline;
   static const int a_row = KMajorA ? Shape::bk + 4 : 1, a_k = KMajorA ? 1 : Shape::bm + 4;
   static const int b_col = KMajorB ? Shape::bk + 4 : 1, b_k = KMajorB ? 1 : Shape::bn + 4;
   static const int quads = sums_of::quads, a_count = Shape::warp_rows / 8 * quads,
@@ -6801,7 +6802,7 @@ template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
     const int i = (n < a_count ? n : n - a_count) / quads * 8, k = n % quads * 4;
     const unsigned offset = static_cast<unsigned>(n < a_count ? i * a_row + k * a_k : i * b_col + k * b_k);
     gk__ptx_ld_shared_f64(&operand(f, n),
-                          (n < a_count ? a_address : b_address) + pipe.stage_idx * stage_bytes + offset * 8);
+                          (n < a_count ? a_address : b_address) + pipe.stage_idx * Shape::stage_bytes + offset * 8);
   }
   /* The n-th MMA of a stage, in serpentine order. */
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
@@ -6887,8 +6888,8 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
   const int t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(double, ring);
   __shared__ unsigned long long barriers[2 * Shape::stages];
-  gk__pipeline_state<Shape::stages, Shape::stage_items * 8> pipe = {gk__shared_address(ring),
-                                                                    gk__shared_address(barriers), 0, 0};
+  gk__pipeline_state<Shape::stages, Shape::stage_bytes> pipe = {gk__shared_address(ring), gk__shared_address(barriers),
+                                                                0, 0};
   if (t == 0) pipe.init_barriers(Shape::producers, Shape::consumers);
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -9509,7 +9510,7 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   int inside; /* how many of the four are inside the operand */
   GK__D gk__f32_operand_loader(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
     const int t = static_cast<int>(threadIdx.x % Config::sums::thread_count), warp_id = t / 32, lane_id = t % 32;
-    const int quad_idx = warp_id / item_count ^ (lane_id & (4 / item_count - 1)); /* of the k of the first piece */
+    const int quad_idx = (warp_id / item_count) ^ (lane_id % (4 / item_count)); /* the first piece's four k, K-major */
     const int k = KMajor ? quad_idx * 4 + lane_id / 8 : t / lanes,
               vector_idx = KMajor ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
     const size_t extent_idx = first_idx + static_cast<size_t>(KMajor ? vector_idx * 4 : vector_idx),
