@@ -1706,6 +1706,10 @@ GK__D bool gk__ptx_mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
 GK__D void gk__ptx_mbarrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+/* The same for a barrier of any block of the cluster, whose address is one of mapa. */
+GK__D void gk__ptx_mbarrier_arrive_shared_cluster(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 /* Arrives once this thread's earlier cp.async copies are complete. */
 GK__D void gk__ptx_cp_async_mbarrier_arrive_noinc(unsigned barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
@@ -1784,6 +1788,16 @@ GK__D void gk__ptx_cp_async_bulk_tensor_4d_load(unsigned dest, const void *tenso
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
                "%5, %6}], [%2];" ::"r"(dest),
                "l"(tensor_map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
+               : "memory");
+}
+/* The same to the blocks of the cluster whose bits are set in `ranks`: in each, to the same address, and counted by its
+ * barrier at the same address. */
+GK__D void gk__ptx_cp_async_bulk_tensor_4d_multicast(unsigned dest, const void *tensor_map, unsigned barrier,
+                                                     unsigned x, unsigned y, unsigned product, unsigned part,
+                                                     unsigned short ranks) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(dest),
+               "l"(tensor_map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part), "h"(ranks)
                : "memory");
 }
 GK__D void gk__ptx_cp_async_bulk_tensor_4d_store(const void *tensor_map, unsigned from, unsigned x, unsigned y,
@@ -5550,6 +5564,21 @@ template <class Plan> struct gk__parts {
   }
 };
 
+/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
+ * direct-mapped by the shape. Each type of Find has a table of its own. Query: has m, n and k, and is comparable. */
+#define GK__CACHED_PLANS 64
+template <class Query, class Find> auto gk__cached_plan(const Query &query, const Find &find) -> decltype(find(query)) {
+  struct entry {
+    bool known;
+    Query query;
+    decltype(find(query)) plan;
+  };
+  static thread_local entry entries[GK__CACHED_PLANS];
+  entry &cached = entries[(query.m * 31 + query.n * 7 + query.k) % GK__CACHED_PLANS];
+  if (!cached.known || !(cached.query == query)) cached = {true, query, find(query)};
+  return cached.plan;
+}
+
 /* Sets accumulators to 0. */
 template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) {
   GK__UNROLL
@@ -8449,8 +8478,9 @@ cudaError_t gk__plan_mma(const Args &p, gk__parts<gk__mma_plan> *parts, gk__prod
  * One kernel by wgmma. The blocks are warp-specialised: in the producer warpgroup one thread for each operand issues
  * the loads, and one or more consumer warpgroups multiply. TMA loads boxes of 128 bytes by a number of rows, with the
  * 128-byte swizzle, and fills zeros beyond the ends of a matrix. Each stage of the ring has a full barrier and an empty
- * barrier. Without clusters the blocks are persistent. If a product has few tiles, the blocks of a cluster split the k
- * of a tile, and reduce their accumulators through distributed shared memory.
+ * barrier. The blocks are persistent. Those of a cluster may compute adjacent tiles and share operands, because L2
+ * bounds the loads: each loads a part, and multicasts it. If a product has few tiles, the blocks of a cluster split the
+ * k of a tile, and reduce their accumulators through distributed shared memory.
  *
  * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
  * so transposed operands need no copy. It reads 32-bit operands from shared memory in K-major order only, but its first
@@ -8496,6 +8526,19 @@ struct __align__(128) gk__tensor_map {
   uint64_t words[16];
 };
 
+/* The blocks of a cluster compute 2^row_shift x 2^col_shift adjacent tiles, each by 2^k_shift blocks that split its k.
+ * The tiles of a row share a, those of a column b: each block loads a part and multicasts it to the others. */
+struct gk__wgmma_cluster {
+  unsigned k_shift, row_shift, col_shift; /* row_shift, col_shift: 0 or 1 */
+  GK__HD unsigned tile_shift() const { return row_shift + col_shift; }
+  GK__HD unsigned size_shift() const { return k_shift + tile_shift(); }
+  GK__HD unsigned size() const { return 1u << size_shift(); }
+  GK__D unsigned rank() const { return blockIdx.x & (size() - 1); } /* rows vary fastest, then columns, then k */
+  GK__D unsigned row_rank() const { return blockIdx.x & row_shift; }
+  GK__D unsigned col_rank() const { return blockIdx.x >> row_shift & col_shift; }
+  GK__D unsigned tile_rank() const { return rank() & ((1u << tile_shift()) - 1); }
+  GK__D unsigned k_rank() const { return rank() >> tile_shift(); }
+};
 /* The kernel computes tiles of A B with rows of A and columns of B; with `swapped`, a and b are B^T and A^T, and the
  * tiles those of C^T. */
 struct gk__wgmma_params {
@@ -8505,10 +8548,10 @@ struct gk__wgmma_params {
   unsigned m, n, k, k_blocks;              /* k_blocks: of one block of a cluster */
   unsigned row_count, col_count, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
   unsigned first_row, first_col;           /* of this part of C in C */
-  unsigned tiles_m, tiles_n;               /* of one C */
-  unsigned first_tile, end_tile;           /* of this launch, numbered through the batch */
-  unsigned cluster_shift;                  /* a cluster has 2^cluster_shift blocks */
-  unsigned raster_rows; /* raster order: groups of this many rows of tiles, which share their operands in L2 */
+  gk__wgmma_cluster cluster;
+  unsigned tiles_m, tiles_n;     /* of one C, in the tiles of a cluster */
+  unsigned first_tile, end_tile; /* of this launch, numbered through the batch, likewise */
+  unsigned raster_rows;          /* raster order: groups of this many rows, which share their operands in L2 */
   float alpha, beta;
   const unsigned *fallback_flag; /* emulated fp32: in device memory; if it is set, the kernel returns at once */
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
@@ -8519,7 +8562,6 @@ struct gk__wgmma_params {
    * `lead`. */
   unsigned split_shift, longer_count, lead, lda;
   GK__D unsigned row_begin(unsigned matrix_idx) const { return lead + matrix_idx * lda; }
-  GK__D unsigned cluster_rank() const { return blockIdx.x & ((1u << cluster_shift) - 1); }
 };
 /* The parameters of all kernels, and the functor of the epilogue. */
 template <class Func> struct gk__wgmma_args : gk__wgmma_params {
@@ -8527,10 +8569,8 @@ template <class Func> struct gk__wgmma_args : gk__wgmma_params {
   explicit gk__wgmma_args(const Func &f) : gk__wgmma_params(), func(f) {}
 };
 
-/* A kernel configuration: a tile of Rows x Cols. The blocks of a cluster split its k. TMA multicast within a cluster
- * was no faster: the tiles of a raster group hit in L2, and large products are limited by the power that the tensor
- * cores draw. InRegisters: b, which is MN-major, is the first operand of wgmma and goes through registers. So the
- * accumulators have the columns of the tile as their rows. */
+/* A kernel configuration: a tile of Rows x Cols. InRegisters: b, which is MN-major, is the first operand of wgmma and
+ * goes through registers. So the accumulators have the columns of the tile as their rows. */
 template <int Products, int Rows, int Cols, int Stages, bool InRegisters = false> struct gk__wgmma_shape {
   typedef std::integral_constant<bool, InRegisters> in_registers;
   static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
@@ -8563,21 +8603,32 @@ template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Coun
 /* The pipeline state of a warpgroup. */
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stages, Shape::stage_bytes> {
   unsigned slabs_stored; /* of C, by this warpgroup */
+  /* A stage is released to the blocks that load it: this one, and those that share a or b with it. Each is released to
+   * by one lane of each consumer warp. */
+  unsigned release_count, release_barriers; /* release_barriers: those of the block that this lane releases to */
   unsigned char *ring;
   typedef gk__pipeline_state<Shape::stages, Shape::stage_bytes> base;
-  GK__D explicit gk__wgmma_pipeline(unsigned char *shared)
+  GK__D gk__wgmma_pipeline(unsigned char *shared, const gk__wgmma_cluster &cluster)
       : base{gk__shared_address(shared), gk__shared_address(shared) + Shape::barriers_offset, 0, 0}, slabs_stored(0),
+        release_count(1 + cluster.tile_shift()),
+        release_barriers(gk__ptx_mapa_shared_cluster(
+            this->barriers, cluster.rank() ^ (threadIdx.x % 32 < release_count ? threadIdx.x % 32 : 0))),
         ring(shared) {}
   GK__D unsigned char *staging() const { return ring + Shape::staging_offset; }
   /* Completes when all partials of the cluster reduction have arrived. */
   GK__D unsigned reduce_barrier() const { return this->barriers + Shape::stages * 16; }
   /* Called by one thread, before other threads use a barrier. Both producers arrive at a full barrier, and each warp of
-   * the consumers at an empty one. */
+   * the consumers of all blocks that use a stage at an empty one. */
   GK__D void init_barriers() const {
-    base::init_barriers(2, 4 * Shape::consumers);
+    base::init_barriers(2, 4 * Shape::consumers * release_count);
     gk__ptx_mbarrier_init(reduce_barrier(), 1);
     gk__ptx_fence_mbarrier_init();
     gk__ptx_mbarrier_arrive_expect_tx(reduce_barrier(), Shape::row_count * Shape::col_count * 4);
+  }
+  /* Called by all lanes of a warp that has read stage idx. */
+  GK__D void release(unsigned idx) const {
+    if (threadIdx.x % 32 < release_count)
+      gk__ptx_mbarrier_arrive_shared_cluster(release_barriers + (Shape::stages + idx) * 8);
   }
 };
 
@@ -8593,52 +8644,66 @@ struct gk__wgmma_k_range {
 template <class Shape> GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk__wgmma_params &p, unsigned tile_idx) {
   const unsigned product_tiles = p.tiles_m * p.tiles_n;
   const gk__raster_tile work(tile_idx % product_tiles, p.tiles_m, p.tiles_n, p.raster_rows);
-  return {tile_idx / product_tiles, work.row_idx & ((1u << p.split_shift) - 1),
-          (work.row_idx >> p.split_shift) * Shape::row_count, work.col_idx * Shape::col_count};
+  const unsigned row_idx = (work.row_idx >> p.split_shift << p.cluster.row_shift) + p.cluster.row_rank(),
+                 col_idx = (work.col_idx << p.cluster.col_shift) + p.cluster.col_rank();
+  return {tile_idx / product_tiles, work.row_idx & ((1u << p.split_shift) - 1), row_idx * Shape::row_count,
+          col_idx * Shape::col_count};
 }
 template <class Element>
 GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk__wgmma_work_tile &work) {
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, begin = p.row_begin(work.matrix_idx) % (depth / 4),
                  end = begin + p.k, block_count = (end + depth - 1) / depth,
-                 first_block = min(p.cluster_rank() * p.k_blocks, block_count);
+                 first_block = min(p.cluster.k_rank() * p.k_blocks, block_count);
   return {first_block, min(p.k_blocks, block_count - first_block), begin, end};
 }
 
 /* Called by one thread: loads a or b of the block's work tiles. Each operand has a thread, which issues half of what a
- * k block needs. Boxes beyond the end of an MN-major operand are not loaded: the elements in their place only reach
- * accumulators that are not stored. */
+ * k block needs. If two blocks share the operand, each loads half of the rows of each box, for both. (A multicast to
+ * one block alone takes longer than a load.) Boxes beyond the end of an MN-major operand are not loaded: the elements
+ * in their place only reach accumulators that are not stored. */
 template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
   const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count;
-  const bool k_major = OfB ? p.b_k_major : p.a_k_major;
-  for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster_shift); tile_idx < p.end_tile;
-       tile_idx += gridDim.x >> p.cluster_shift) {
+  const bool k_major = OfB ? p.b_k_major : p.a_k_major, shared = (OfB ? p.cluster.row_shift : p.cluster.col_shift) > 0;
+  /* The blocks that share it: this one, and that of the other row (b) or column (a). */
+  const unsigned other = OfB ? 1 : 1u << p.cluster.row_shift;
+  const unsigned short ranks = static_cast<unsigned short>(1u << p.cluster.rank() | 1u << (p.cluster.rank() ^ other));
+  for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster.size_shift()); tile_idx < p.end_tile;
+       tile_idx += gridDim.x >> p.cluster.size_shift()) {
     const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
     const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
     const gk__tensor_map *map = OfB ? &p.b : &p.a;
     if (!OfB && work.matrix_idx < p.longer_count) map = &p.longer_a;
     const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
-                   outer = OfB ? work.col_idx : work.row_idx,
-                   left = min((OfB ? p.col_count : p.row_count) - outer, tile_outer),
-                   row_count =
-                       k_major ? (OfB ? tile_outer : p.box_rows) : (left + box_outer - 1) / box_outer * box_outer;
+                   outer = OfB ? work.col_idx : work.row_idx, outer_end = OfB ? p.col_count : p.row_count,
+                   left = min(outer_end - min(outer, outer_end), tile_outer),
+                   box_rows = k_major ? (OfB ? tile_outer : p.box_rows) : depth,
+                   row_count = k_major ? box_rows : (left + box_outer - 1) / box_outer * box_outer;
+    const unsigned first_row = box_rows / 2 * (OfB ? p.cluster.row_rank() : p.cluster.col_rank());
     unsigned k = range.first_block * depth + (OfB ? 0 : p.row_begin(work.matrix_idx)) - range.begin;
+    GK__UNROLL_BY(1)
     for (unsigned k_block = 0; k_block < range.block_count; k_block++, k += depth) {
       gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
       const unsigned full = pipe.full_barrier();
       gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * row_count * 128);
       GK__UNROLL
       for (unsigned part = 0; part < Shape::parts; part++) {
-        const unsigned dest =
-            pipe.stage_address() + (OfB ? Shape::parts * Shape::a_bytes : 0) + part * (tile_outer * 128);
+        const unsigned dest = pipe.stage_address() + (OfB ? Shape::parts * Shape::a_bytes : 0) +
+                              part * (tile_outer * 128) + first_row * 128;
+        const auto load = [&](unsigned box_dest, unsigned x, unsigned y) {
+          if (shared)
+            gk__ptx_cp_async_bulk_tensor_4d_multicast(box_dest, map, full, x, y + first_row, product, part, ranks);
+          else
+            gk__ptx_cp_async_bulk_tensor_4d_load(box_dest, map, full, x, y, product, part);
+        };
         if (k_major) {
-          gk__ptx_cp_async_bulk_tensor_4d_load(dest, map, full, k, outer, product, part);
+          load(dest, k, outer);
           continue;
         }
         GK__UNROLL
         for (unsigned i = 0; i < tile_outer; i += box_outer)
-          if (i < left) gk__ptx_cp_async_bulk_tensor_4d_load(dest + i * 128, map, full, outer + i, k, product, part);
+          if (i < left) load(dest + i * 128, outer + i, k);
       }
       pipe.advance();
     }
@@ -8665,11 +8730,6 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
   gk__ptx_bar_sync<Shape::consumers * 128>(1 + Shape::consumers); /* 1 to `consumers`: those of single warpgroups */
 }
 
-/* Called by all lanes of a warp that has read a stage. */
-GK__D void gk__wgmma_release_stage(unsigned empty) {
-  if (threadIdx.x % 32 == 0) gk__ptx_mbarrier_arrive(empty);
-}
-
 /* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes
  * first. The three products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
 template <int Products> GK__D unsigned gk__bf16_part(int i, bool of_b) {
@@ -8684,7 +8744,7 @@ template <class Shape, int Kind, int TransA, int TransB>
 GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe,
                               unsigned group, unsigned first_k_block, unsigned end_k_block) {
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
-  unsigned last_barrier = 0;
+  unsigned last_stage = 0;
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const uint64_t a =
@@ -8702,9 +8762,9 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       gk__ptx_wgmma_commit_group();
       if (k_block > first_k_block) {
         gk__ptx_wgmma_wait_group<1>();
-        gk__wgmma_release_stage(last_barrier);
+        pipe.release(last_stage);
       }
-      last_barrier = pipe.empty_barrier();
+      last_stage = pipe.stage_idx;
     } else {
       float part[1][Shape::acc_count];
       GK__UNROLL
@@ -8717,7 +8777,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       }
       gk__ptx_wgmma_commit_group();
       gk__wgmma_wait(part);
-      gk__wgmma_release_stage(pipe.empty_barrier());
+      pipe.release(pipe.stage_idx);
       GK__UNROLL
       for (int i = 0; i < Shape::acc_count; i++) acc[0][i] += part[0][i];
     }
@@ -8725,7 +8785,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
   }
   if (Shape::products == 1) {
     gk__wgmma_wait(acc);
-    if (end_k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
+    if (end_k_block > first_k_block) pipe.release(last_stage);
   }
 }
 
@@ -8746,7 +8806,7 @@ GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &,
   const unsigned k = threadIdx.x % 4;
   const unsigned low_address = Shape::a_bytes + (group * 2 + threadIdx.x / 64 % 2) * (32 * 128) + k * 128 +
                                (gk__register_operand_word() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
-  unsigned fragment[4][4], last_barrier = 0;
+  unsigned fragment[4][4], last_stage = 0;
   GK__UNROLL_BY(1)
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
@@ -8762,12 +8822,12 @@ GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &,
       gk__ptx_wgmma_registers(acc[0], fragment[i], a + i * 2, i > 0 || k_block > 0);
       gk__ptx_wgmma_commit_group();
     }
-    if (k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
-    last_barrier = pipe.empty_barrier();
+    if (k_block > first_k_block) pipe.release(last_stage);
+    last_stage = pipe.stage_idx;
     pipe.advance();
   }
   gk__wgmma_wait(acc);
-  if (end_k_block > first_k_block) gk__wgmma_release_stage(last_barrier);
+  if (end_k_block > first_k_block) pipe.release(last_stage);
 }
 
 /* The main loop with both operands in shared memory, for their storage orders. */
@@ -9033,21 +9093,22 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
   }
 }
 
-/* The cluster reduction. Each block has the accumulators of one partition of k. It sends quad i of each thread to the
- * block of rank i % cluster_size, over the operands there. Each block adds the partials of its quads in the order of k,
- * and stores them to C. */
+/* The cluster reduction. Each of the blocks that split the k of a tile has the accumulators of one partition. It sends
+ * quad i of each thread to the block of k rank i % partitions, over the operands there. Each block adds the partials of
+ * its quads in the order of k, and stores them to C. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
 GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[Blocks][Count],
                               const gk__wgmma_work_tile &work, const gk__quad_layout &layout,
                               const gk__wgmma_pipeline<Shape> &pipe) {
-  const unsigned shift = p.cluster_shift, cluster_size = 1u << shift, cluster_rank = p.cluster_rank();
+  const unsigned shift = p.cluster.k_shift, partitions = 1u << shift, k_rank = p.cluster.k_rank(),
+                 tile_rank = p.cluster.tile_rank();
   const unsigned block_quads = Count / 4, quads = Blocks * block_quads, quad_bytes = Shape::consumers * 128 * 16,
                  rank_bytes = (quads >> shift) * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16,
-                 dest = own_slot + cluster_rank * rank_bytes;
+                 dest = own_slot + k_rank * rank_bytes;
   gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
   GK__UNROLL
   for (unsigned i = 0; i < quads; i++) {
-    const unsigned rank = i & (cluster_size - 1);
+    const unsigned rank = ((i & (partitions - 1)) << p.cluster.tile_shift()) + tile_rank;
     const float *const quad = acc[i / block_quads] + i % block_quads * 4;
     gk__ptx_st_async_v4_f32(gk__ptx_mapa_shared_cluster(dest + (i >> shift) * quad_bytes, rank),
                             gk__ptx_mapa_shared_cluster(pipe.reduce_barrier(), rank), quad[0], quad[1], quad[2],
@@ -9057,10 +9118,10 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
   const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, work);
   GK__UNROLL_BY(1)
   for (unsigned i = 0; i < quads >> shift; i++) {
-    const unsigned quad = cluster_rank + i * cluster_size;
+    const unsigned quad = k_rank + i * partitions;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
-    for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++) {
+    for (unsigned source_rank = 0; source_rank < partitions; source_rank++) {
       float partial[4];
       gk__ptx_ld_shared_v4_f32(partial, own_slot + source_rank * rank_bytes + i * quad_bytes);
       GK__UNROLL
@@ -9079,7 +9140,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Func> p) {
 #ifdef GK__WGMMA_CODE
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()));
+  gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()), p.cluster);
   if (threadIdx.x == 0) {
     pipe.init_barriers();
     gk__ptx_prefetch_tensormap(&p.a);
@@ -9087,6 +9148,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     if (p.tma_store) gk__ptx_prefetch_tensormap(&p.c);
   }
   __syncthreads();
+  if (p.cluster.tile_shift() > 0) gk__cluster_barrier_relaxed(); /* the other blocks use the barriers of this one */
   gk__wait_for_earlier_work();
   if (!p.limited) gk__let_later_work_start(); /* the next kernel would have blocks beside those of this one */
   if (Shape::products > 1 && p.fallback_flag && *p.fallback_flag) return;
@@ -9095,24 +9157,26 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
     if (warp_id == 0 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, false>(p, pipe);
     if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe);
-    if (p.cluster_shift > 0) gk__cluster_barrier_relaxed(); /* that of the reduction */
+    if (p.cluster.size() > 1) gk__cluster_barrier_relaxed(); /* that of the consumers */
   } else {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<232>();
-    for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster_shift); tile_idx < p.end_tile;
-         tile_idx += gridDim.x >> p.cluster_shift) {
+    for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster.size_shift()); tile_idx < p.end_tile;
+         tile_idx += gridDim.x >> p.cluster.size_shift()) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
       const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
       float acc[Shape::m64_count][Shape::acc_count];
       gk__wgmma_multiply_tile<Shape, Element>(p, acc, pipe, warpgroup - 1, range);
       const gk__wgmma_work_tile own = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
       const gk__quad_layout layout = gk__wgmma_quad_layout<Shape>(p);
-      if (p.cluster_shift > 0)
+      if (p.cluster.k_shift > 0)
         gk__cluster_reduce<Shape, Out>(p, acc, own, layout, pipe);
       else
         gk__wgmma_store<Shape, Out>(p, acc, own, layout, warpgroup - 1, pipe);
     }
     /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
     if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<0>();
+    /* The shared memory of a block is in use until the last block of the cluster has read its operands. */
+    if (p.cluster.size() > 1 && p.cluster.k_shift == 0) gk__cluster_barrier_relaxed();
   }
 #else
   GK__EMPTY_KERNEL;
@@ -9159,18 +9223,18 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
 }
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
-                     int parts, int box_rows) {
+                     int parts, int box_rows, unsigned share_shift) {
   typedef gk__wgmma_type<Element> type;
   return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
-                             static_cast<size_t>(parts), v.stride_part, v.k_major ? box_rows : 128 / type::bytes);
+                             static_cast<size_t>(parts), v.stride_part,
+                             (v.k_major ? box_rows : 128 / type::bytes) >> share_shift);
 }
 /* Encodes the tensor maps of A, which may be split. If its rows are not a multiple of the matrices, the first matrices
  * have one row more than the others. A map must not extend beyond A, so each of the two kinds has its own. If the
  * others have no rows at all, they take the map of the first ones; their tiles are computed, but not stored. */
 template <class Element>
-bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch, int parts,
-               int box_rows) {
+bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch, int parts) {
   const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
   const uintptr_t address = reinterpret_cast<uintptr_t>(v.data), lead_bytes = split > 1 ? address % 32 : 0;
   const size_t lead = lead_bytes / gk__wgmma_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
@@ -9181,7 +9245,8 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   v.data = reinterpret_cast<const Element *>(address - lead_bytes); /* the type may be incomplete in this file */
   v.leading_dim *= split;
   const auto map = [&](gk__tensor_map *dest_map, size_t map_rows, size_t matrices) {
-    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, parts, box_rows);
+    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, parts,
+                           static_cast<int>(p->box_rows), p->cluster.col_shift);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
   if (least_rows) return map(&p->a, least_rows, split);
@@ -9189,34 +9254,42 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   return true;
 }
 
-/* Launches the kernel, as often as needed. Without clusters the blocks are persistent. With clusters of `cluster_size`
- * blocks, which split the k of a tile, each computes one tile. */
+/* How many clusters run at once on so many SMs. The blocks of a cluster share a GPC, which leaves some SMs idle. */
+inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
+  const unsigned idle = cluster_size > 2 ? 8 + cluster_size : 0;
+  return sms >= idle + cluster_size ? (sms - idle) / cluster_size : 1;
+}
+/* Launches the kernel, as often as needed. The blocks are persistent, but if they split the k of their tiles, each has
+ * only one. */
 template <class Shape, class Element, class Out, class Func>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsigned cluster_size,
+cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, gk__wgmma_cluster cluster,
                              const gk__product_call &call) {
   typedef gk__wgmma_type<Out> out_type;
+  if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
   auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   gk__wgmma_args<Func> p(x.func);
   p.swapped = Shape::in_registers::value && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
   const size_t split = a.split, part_rows = gk_ceil_div(row_count, split);
-  const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(Shape::row_count)),
-               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(Shape::col_count));
+  const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(Shape::row_count) << cluster.row_shift),
+               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(Shape::col_count) << cluster.col_shift);
   const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = Shape::row_count;
   const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
   const bool transposed = Shape::in_registers::value && !p.swapped; /* see gk__quad_layout */
   /* If a has fewer rows than a tile, its boxes have only these, rounded up to 8: TMA spends more time on zeros than on
    * elements. The stale elements in their place only reach accumulators that are not stored. */
-  const size_t box_rows = part_rows < max_rows ? gk_round_up(part_rows, size_t(8)) : max_rows;
+  const size_t box_rows = part_rows < max_rows ? gk_round_up(part_rows, size_t(8) << cluster.col_shift) : max_rows;
   /* TMA stores multiples of 16 bytes. */
-  p.tma_store = cluster_size == 1 && x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 &&
+  p.tma_store = cluster.k_shift == 0 && x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 &&
                 x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
+  p.cluster = cluster;
+  p.box_rows = static_cast<unsigned>(box_rows);
   const bool mapped =
-      gk__map_a(&p, a, row_count, x.k, x.batch, Shape::parts, static_cast<int>(box_rows)) &&
-      gk__map_operand(&p.b, b, col_count, x.k, x.batch, Shape::parts, Shape::col_count) &&
+      gk__map_a(&p, a, row_count, x.k, x.batch, Shape::parts) &&
+      gk__map_operand(&p.b, b, col_count, x.k, x.batch, Shape::parts, Shape::col_count, cluster.row_shift) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
@@ -9232,14 +9305,13 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.k = static_cast<unsigned>(x.k);
   p.row_count = static_cast<unsigned>(row_count);
   p.col_count = static_cast<unsigned>(col_count);
-  p.box_rows = static_cast<unsigned>(box_rows);
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth * cluster_size));
-  p.cluster_shift = gk__ceil_log2(cluster_size);
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth << cluster.k_shift));
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
   while (p.raster_rows * p.raster_rows * 2 * Shape::row_count <= static_cast<unsigned>(call.gpu.sms * Shape::col_count))
     p.raster_rows *= 2;
+  if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
   p.alpha = x.alpha;
   p.beta = x.beta;
   p.fallback_flag = x.condition.flag;
@@ -9249,39 +9321,37 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, unsig
   p.a_batched = a.stride_batch && x.batch > 1;
   p.b_batched = b.stride_batch && x.batch > 1;
 
-  const size_t most = x.limited(static_cast<size_t>(call.gpu.sms));
-  const unsigned at_once = most > cluster_size ? static_cast<unsigned>(most) / cluster_size : 1;
+  unsigned at_once = gk__clusters_at_once(static_cast<unsigned>(call.gpu.sms), cluster.size());
+  if (x.max_blocks > 0 && x.max_blocks < at_once * cluster.size())
+    at_once = x.max_blocks > cluster.size() ? static_cast<unsigned>(x.max_blocks) / cluster.size() : 1;
   const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
   /* Blocks that begin together read the same operands from L2 at the same time. Persistent blocks drift apart, so a
    * launch has as many waves of tiles as make 768 stages of k. In one launch, 16384 x 16384 x 16384 takes 1.64 (tf32)
    * and 1.21 (bf16) times as long, 12000 x 12000 x 12000 1.3; of 102 products none takes less than 0.98 (H100). */
   const unsigned launch_stages = 768;
-  const unsigned launch_tiles = at_once * (cluster_size > 1 ? 1 : gk_ceil_div(launch_stages, p.k_blocks));
-  kernel.cluster_blocks = cluster_size;
+  const unsigned launch_tiles = at_once * (cluster.k_shift > 0 ? 1 : gk_ceil_div(launch_stages, p.k_blocks));
+  kernel.cluster_blocks = cluster.size();
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, blocks = left < at_once ? left : at_once;
     p.end_tile = left < launch_tiles ? tiles : p.first_tile + launch_tiles;
-    GK_TRY(gk__launch_kernel("gk_matmul", kernel, blocks * cluster_size, static_cast<unsigned>(Shape::thread_count),
+    GK_TRY(gk__launch_kernel("gk_matmul", kernel, blocks * cluster.size(), static_cast<unsigned>(Shape::thread_count),
                              static_cast<size_t>(Shape::smem), call.stream, p));
   }
   return cudaSuccess;
 }
 
-/* The cost of a tile in nanoseconds: for each k block (128 bytes of k), while all tiles run at once and in several
- * waves of tiles, and the rest. Several waves take longer by the power that they draw, and small tiles by the operands
- * that they read. Fitted to the times of all tiles and clusters on 469 products of bfloat16 and 449 of tf32 on an H200:
- * random ones, a fifth of them skinny and a fifth large, the large ones measured in turns, so that all tiles have the
- * same clocks. The choices take 2.7 % longer than the best that were measured, and for tf32 with one K-major operand
- * 0.9 %. */
+/* The cost of a tile in nanoseconds: for each k block (128 bytes of k) and product of parts, and the rest. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
-  unsigned k_block_time, busy_k_block_time, overhead;
+  unsigned k_block_time, overhead;
 };
-/* What a cluster adds to the time of a tile: the barrier, and for each 1024 accumulators to send them to the other
- * blocks and to reduce those that this block owns. */
-inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &costs, unsigned cluster_size) {
-  if (cluster_size == 1) return 0;
-  return 1160 + static_cast<unsigned>(costs.row_count * costs.col_count / 1024) * (48 + 20 / cluster_size);
+/* What a cluster adds to the time of a tile: the barriers, and if the blocks split k, for each 1024 accumulators to
+ * send them to the other blocks and to reduce those that this block owns. */
+inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &costs, const gk__wgmma_cluster &cluster) {
+  unsigned time = cluster.tile_shift() > 0 ? 450 : 0;
+  if (cluster.k_shift > 0)
+    time += 630 + static_cast<unsigned>(costs.row_count * costs.col_count / 1024) * (151 + (27u >> cluster.k_shift));
+  return time;
 }
 /* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes. */
 template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Element> &v) {
@@ -9290,90 +9360,126 @@ template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Eleme
 }
 struct gk__wgmma_choice {
   int tile_idx;
-  unsigned cluster_size;
+  gk__wgmma_cluster cluster;
   unsigned long long cost; /* the expected time in ns */
 };
-/* The tile and the cluster size that take the least time, if each SM computes one tile at a time. The blocks of a
- * cluster share a GPC, which leaves some SMs idle. Clusters are for products whose tiles all run at once: with several
- * waves of clusters, products take up to 1.4 times their estimate. The penalties are what a k block takes longer for
- * each row of A and each column of B, in 1/100 ns. */
-inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count, size_t row_count,
-                                         size_t col_count, size_t k_blocks, size_t batch, unsigned row_penalty,
-                                         unsigned col_penalty, int sms) {
-  gk__wgmma_choice best = {0, 1, ~0ull};
+/* What a plan depends on. k: in k blocks; split: how many matrices a is split into. The penalties are what a k block
+ * takes longer for each row of a tile of a, and each column of one of b, in 1/100 ns. */
+struct gk__wgmma_query {
+  size_t m, n, k, batch, split;
+  unsigned row_penalty, col_penalty, sms;
+  bool swapped;
+  size_t row_count() const { return gk_ceil_div(swapped ? n : m, split); } /* of each of these matrices */
+  size_t col_count() const { return swapped ? m : n; }
+  bool operator==(const gk__wgmma_query &other) const {
+    return m == other.m && n == other.n && k == other.k && batch == other.batch && split == other.split &&
+           row_penalty == other.row_penalty && col_penalty == other.col_penalty && sms == other.sms &&
+           swapped == other.swapped;
+  }
+};
+/* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
+ * takes the time of its wgmma, and some for each row of an operand that is not shared, because L2 bounds these loads if
+ * all SMs load. Blocks that run side by side have tiles of the same column, so b takes less. Clusters of more than two
+ * blocks leave SMs idle; these and clusters that split k are for products whose tiles all run at once.
+ *
+ * Fitted to the times of all tiles and clusters for 750 random products of bfloat16 and tf32 on an H100, measured in
+ * turns, so that all have the same clocks. The choices take 2.5 % longer than the best that were measured. Without
+ * clusters that share operands the best would take 3 % longer, and 5 % if a product takes more than 10 us. */
+inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &costs,
+                                         const gk__wgmma_cluster &cluster) {
+  const size_t all = gk__tile_count(query.row_count(), query.col_count(), costs.row_count << cluster.row_shift,
+                                    costs.col_count << cluster.col_shift) *
+                     query.split * query.batch;
+  const unsigned cluster_size = cluster.size();
+  const size_t at_once = gk__clusters_at_once(query.sms, cluster_size);
+  if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
+  if (all > at_once && (cluster_size > 2 || cluster.k_shift > 0)) return ~0ull;
+  const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
+  const size_t load_time =
+      ((cluster.col_shift ? 0 : costs.row_count * 99) + (cluster.row_shift ? 0 : costs.col_count * 64)) * busy_sms /
+      query.sms;
+  const size_t penalty = costs.row_count * query.row_penalty + costs.col_count * query.col_penalty;
+  const unsigned long long k_block_time = costs.k_block_time + (load_time + penalty) / 100;
+  return gk_ceil_div(all, at_once) * (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time +
+                                      costs.overhead + gk__wgmma_cluster_time(costs, cluster));
+}
+/* The tile and the cluster that take the least time. */
+inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count,
+                                         const gk__wgmma_query &query) {
+  gk__wgmma_choice best = {0, {0, 0, 0}, ~0ull};
   for (int i = 0; i < tile_count; i++)
-    for (unsigned cluster_size = 1;
-         cluster_size <= 8 && (cluster_size == 1 || 4 * cluster_size <= static_cast<unsigned>(sms));
-         cluster_size *= 2) {
-      const size_t all = gk__tile_count(row_count, col_count, tiles[i].row_count, tiles[i].col_count) * batch;
-      const unsigned at_once = (static_cast<unsigned>(sms) - (cluster_size > 2 ? 2 * cluster_size : 0)) / cluster_size;
-      if (cluster_size > 1 && all > at_once) break;
-      const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(cluster_size));
-      const unsigned long long block_time = (all > at_once ? tiles[i].busy_k_block_time : tiles[i].k_block_time) +
-                                            (tiles[i].row_count * row_penalty + tiles[i].col_count * col_penalty) / 100;
-      const unsigned long long time =
-          gk_ceil_div(all, static_cast<size_t>(at_once)) *
-          (each * block_time + tiles[i].overhead + gk__wgmma_cluster_time(tiles[i], cluster_size));
-      if (time < best.cost) best = {i, cluster_size, time};
+    for (unsigned code = 0; code < 16; code++) {
+      const gk__wgmma_cluster cluster = {code / 4, code / 2 % 2, code % 2};
+      if (cluster.size() > 8) continue;
+      const unsigned long long time = gk__wgmma_time(query, tiles[i], cluster);
+      if (time < best.cost) best = {i, cluster, time};
     }
   return best;
 }
-/* A tile, and its cost for one product of parts. */
-template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned BusyKBlockTime, unsigned Overhead>
-struct gk__wgmma_tile {
+/* A tile, and its cost. */
+template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead> struct gk__wgmma_tile {
   template <int Products, bool InRegisters> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, InRegisters>;
-  static gk__wgmma_tile_cost cost(unsigned products) {
-    return {Rows, Cols, KBlockTime * products, BusyKBlockTime * products, Overhead};
-  }
+  static gk__wgmma_tile_cost cost(unsigned products) { return {Rows, Cols, KBlockTime * products, Overhead}; }
 };
-/* A set of tiles: run() chooses one, and launches its kernel; or two, if it is faster to cut the product after whole
- * waves of one of the tiles. k > 0. */
+/* A set of tiles. k > 0. */
 template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
+  /* The tile and the cluster to use; or two, if it is faster to cut the product after whole waves of a tile. */
+  static gk__parts<gk__wgmma_choice> plan(const gk__wgmma_query &query) {
+    const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
+    const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
+    const auto choose = [&](size_t m, size_t n) {
+      gk__wgmma_query part = query;
+      part.m = m;
+      part.n = n;
+      return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), part);
+    };
+    gk__parts<gk__wgmma_choice> parts(query.m, query.n, choose(query.m, query.n));
+    if (query.batch == 1 && gk__tile_count(query.m, query.n, 64, 64) > query.sms) /* else the smallest are one wave */
+      for (const gk__wgmma_tile_cost &each_tile : tiles) {
+        const size_t tile_rows = each_tile.row_count * query.split, tile_cols = each_tile.col_count;
+        parts.cut_after_waves(query.swapped ? tile_cols : tile_rows, query.swapped ? tile_rows : tile_cols,
+                              query.sms / query.split, launch_time, choose);
+      }
+    return parts;
+  }
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, const gk__product_call &call) {
     typedef gk__tensor_args<Element, Out, Func> args;
-    cudaError_t (*const launches[])(const args &, unsigned, const gk__product_call &) = {
+    cudaError_t (*const launches[])(const args &, gk__wgmma_cluster, const gk__product_call &) = {
         gk__wgmma_launch<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
-    const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
-    const bool swapped = InRegisters && !p.a.k_major;
-    const size_t matrices = p.a.split; /* each has tiles of its own */
-    const size_t k_blocks = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
-    const unsigned row_penalty = InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85,
-                   col_penalty = InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160;
-    const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
-    const auto choose = [&](size_t m, size_t n) {
-      return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), gk_ceil_div(swapped ? n : m, matrices),
-                              swapped ? m : n, k_blocks, p.batch * matrices, row_penalty, col_penalty, call.gpu.sms);
-    };
-    const size_t sms = static_cast<size_t>(call.gpu.sms);
-    gk__parts<gk__wgmma_choice> parts(p.m, p.n, choose(p.m, p.n));
-    if (p.batch == 1 && gk__tile_count(p.m, p.n, 64, 64) > sms) /* else even the smallest tiles are one wave */
-      for (const gk__wgmma_tile_cost &each_tile : tiles) {
-        const size_t tile_rows = each_tile.row_count * matrices, tile_cols = each_tile.col_count;
-        parts.cut_after_waves(swapped ? tile_cols : tile_rows, swapped ? tile_rows : tile_cols, sms / matrices,
-                              launch_time, choose);
-      }
+    gk__wgmma_query query = gk__wgmma_query();
+    query.m = p.m;
+    query.n = p.n;
+    query.k = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
+    query.batch = p.batch;
+    query.split = p.a.split;
+    query.row_penalty = InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85;
+    query.col_penalty = InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160;
+    query.sms = static_cast<unsigned>(call.gpu.sms);
+    query.swapped = InRegisters && !p.a.k_major;
+    const gk__parts<gk__wgmma_choice> parts =
+        gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
     return parts.run(p, [&](const args &part, const gk__wgmma_choice &choice) {
-      return launches[choice.tile_idx](part, choice.cluster_size, call);
+      return launches[choice.tile_idx](part, choice.cluster, call);
     });
   }
 };
 
-typedef gk__wgmma_tile<256, 128, 4, 693, 770, 1432> gk__wgmma_256_128;
-typedef gk__wgmma_tile<128, 128, 6, 357, 422, 613> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 8, 209, 307, 517> gk__wgmma_64_128;
-typedef gk__wgmma_tile<64, 64, 12, 116, 169, 389> gk__wgmma_64_64;
+typedef gk__wgmma_tile<256, 128, 4, 632, 2490> gk__wgmma_256_128;
+typedef gk__wgmma_tile<128, 128, 6, 315, 1419> gk__wgmma_128_128;
+typedef gk__wgmma_tile<64, 128, 8, 226, 856> gk__wgmma_64_128;
+typedef gk__wgmma_tile<64, 64, 12, 140, 540> gk__wgmma_64_64;
 /* The tiles of half-precision types, with both operands in shared memory. */
 template <int Products, class Element>
-struct gk__wgmma_tile_set : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 699, 780, 742>, gk__wgmma_256_128,
-                                            gk__wgmma_tile<128, 192, 4, 528, 597, 1084>, gk__wgmma_128_128,
-                                            gk__wgmma_64_128, gk__wgmma_tile<128, 64, 8, 217, 307, 414>,
-                                            gk__wgmma_64_64, gk__wgmma_tile<64, 192, 5, 312, 453, 830>> {};
+struct gk__wgmma_tile_set
+    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 507, 3238>, gk__wgmma_256_128,
+                      gk__wgmma_tile<128, 192, 4, 418, 2201>, gk__wgmma_128_128, gk__wgmma_64_128,
+                      gk__wgmma_tile<128, 64, 8, 225, 907>, gk__wgmma_64_64, gk__wgmma_tile<64, 192, 5, 329, 1233>> {};
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
-    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 2, 345, 345, 1500>, gk__wgmma_tile<128, 64, 2, 182, 182, 1000>,
-                      gk__wgmma_tile<64, 64, 4, 110, 110, 600>> {};
+    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 2, 365, 3023>, gk__wgmma_tile<128, 64, 2, 229, 717>,
+                      gk__wgmma_tile<64, 64, 4, 123, 859>> {};
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
  * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
  * over random shapes, 3 % over large ones with K-major operands, and up to 14 % on one shape; the last one gains 0.7 %
@@ -9382,9 +9488,8 @@ struct gk__wgmma_tile_set<6, Element>
 template <> struct gk__wgmma_tile_set<1, float> {
   typedef gk__wgmma_tiles<1, false, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64>
       k_major_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 644, 801, 3245>,
-                          gk__wgmma_tile<192, 128, 4, 497, 608, 2553>, gk__wgmma_tile<128, 128, 6, 359, 481, 1569>,
-                          gk__wgmma_tile<64, 128, 8, 288, 327, 851>>
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 635, 4759>, gk__wgmma_tile<192, 128, 4, 485, 3049>,
+                          gk__wgmma_tile<128, 128, 6, 378, 1771>, gk__wgmma_tile<64, 128, 8, 307, 921>>
       register_tiles;
   template <class Args> static cudaError_t run(const Args &p, const gk__product_call &call) {
     return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, call) : register_tiles::run(p, call);
@@ -9989,22 +10094,8 @@ template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_qu
   return parts;
 }
 
-/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
- * direct-mapped by the shape. Each type of Find has a table of its own. */
-#define GK__CACHED_PLANS 64
-template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find(query)) {
-  struct entry {
-    bool known;
-    gk__plan_query query;
-    decltype(find(query)) plan;
-  };
-  static thread_local entry entries[GK__CACHED_PLANS];
-  entry &cached = entries[(query.m * 31 + query.n * 7 + query.k) % GK__CACHED_PLANS];
-  if (!cached.known || !(cached.query == query)) cached = {true, query, find(query)};
-  return cached.plan;
-}
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  return gk__cached_plan({m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, 0},
+  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, 0},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc> gk__parts<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {

@@ -8,6 +8,10 @@
 
 static const hook_product_call on_132(NULL, 0, {132, 0, GK_PLAN_WGMMA}); /* multiprocessors */
 
+/* Clusters that split k, that share operands, and that do both. */
+static const hook_wgmma_cluster clusters[] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {0, 1, 0},
+                                              {0, 0, 1}, {0, 1, 1}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}};
+
 /* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. If A is split,
  * the elements of the next row are NaN. */
 template <class S>
@@ -42,16 +46,17 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
                  b[q * stride_b + (trans ? j * ldb + l : l * ldb + j)];
         product[(q * m + i) * ldc + j] = 2 * sum, with_c[(q * m + i) * ldc + j] += 2 * sum;
       }
-  for (unsigned ranks = 1; ranks <= 8; ranks *= 2)
+  for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
       for (size_t blocks : {0u, 1u}) { /* one for each SM, or a single one for all tiles */
         if (test_leaves_out<S>()) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
-        EXPECT_OK((hook_wgmma_launch<S, float, float>(p, ranks, on_132)));
+        EXPECT_OK((hook_wgmma_launch<S, float, float>(p, cluster, on_132)));
         EXPECT_SAME(c.get(), beta ? with_c : product,
-                    "%d rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, %u ranks, beta %d", S::row_count, trans, m,
-                    n, k, pad, split, ranks, beta);
+                    "%d rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, cluster of %u x %u, k by %u, beta %d",
+                    S::row_count, trans, m, n, k, pad, split, 1u << cluster.row_shift, 1u << cluster.col_shift,
+                    1u << cluster.k_shift, beta);
       }
 }
 
@@ -88,8 +93,7 @@ TEST(tiles_of_tf32) {
  * TMA, by threads if its rows are odd, and by threads that load it first if there is a beta. The last tiles are partial,
  * and blocks compute several tiles. A split A is two strided matrices of aligned rows if B is K-major, too, and otherwise
  * sixteen. */
-template <class S, class E, class O>
-static void check_tile(unsigned ranks, int trans, bool odd, bool has_beta, bool splits) {
+template <class S, class E, class O> static void check_tile(int trans, bool odd, bool has_beta, bool splits) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
   const size_t split = !splits ? 1 : along_b ? 2 : 16;
   const size_t m = S::row_count * (split == 2 ? 2 : 1) + 26, n = S::col_count + 40 + odd, k = 201, batch = 2;
@@ -131,23 +135,26 @@ static void check_tile(unsigned ranks, int trans, bool odd, bool has_beta, bool 
   p.a.split = static_cast<unsigned>(split);
   p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
-  p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f, p.max_blocks = 3;
-  EXPECT_OK((hook_wgmma_launch<S, E, O>(p, ranks, on_132)));
-  EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d, beta %d, split %zu", S::row_count, S::col_count,
-              ranks, trans, odd, has_beta, split);
+  p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f, p.max_blocks = 6;
+  for (const hook_wgmma_cluster &cluster : clusters) {
+    c.set(before);
+    EXPECT_OK((hook_wgmma_launch<S, E, O>(p, cluster, on_132)));
+    EXPECT_SAME(c.get(), expected, "%d x %d, cluster of %u x %u, k by %u, trans %d, odd %d, beta %d, split %zu",
+                S::row_count, S::col_count, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift,
+                trans, odd, has_beta, split);
+  }
 }
-template <class S, class E, class O> static void check_tile(unsigned ranks) {
+template <class S, class E, class O> static void check_tile() {
   for (int trans = 0; trans < 4; trans++)
     for (int c = 0; c < 4; c++) {
-      check_tile<S, E, O>(ranks, trans, c % 2, c / 2, false);
-      if (trans % 2 == 0) check_tile<S, E, O>(ranks, trans, c % 2, c / 2, true);
+      check_tile<S, E, O>(trans, c % 2, c / 2, false);
+      if (trans % 2 == 0) check_tile<S, E, O>(trans, c % 2, c / 2, true);
     }
 }
 
 template <class E, class O, int Products, class... Tiles>
 static void check_tiles(const hook_wgmma_tiles<Products, false, Tiles...> &) {
-  const int checked[] = {(check_tile<typename Tiles::template shape<Products, false>, E, O>(1),
-                          check_tile<typename Tiles::template shape<Products, false>, E, O>(4), 0)...};
+  const int checked[] = {(check_tile<typename Tiles::template shape<Products, false>, E, O>(), 0)...};
   (void)checked;
 }
 

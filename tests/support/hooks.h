@@ -118,6 +118,7 @@
 #define hook_tile_choice gk__tile_choice
 #define hook_tile_facts gk__tile_facts
 #define hook_tiles gk__tiles
+#define hook_wgmma_cluster gk__wgmma_cluster
 #define hook_wgmma_launch gk__wgmma_launch
 #define hook_wgmma_shape gk__wgmma_shape
 #define hook_wgmma_tile_set gk__wgmma_tile_set
