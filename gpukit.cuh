@@ -9469,12 +9469,12 @@ typedef gk__wgmma_tile<256, 128, 4, 632, 2490> gk__wgmma_256_128;
 typedef gk__wgmma_tile<128, 128, 6, 315, 1419> gk__wgmma_128_128;
 typedef gk__wgmma_tile<64, 128, 8, 226, 856> gk__wgmma_64_128;
 typedef gk__wgmma_tile<64, 64, 12, 140, 540> gk__wgmma_64_64;
-/* The tiles of half-precision types, with both operands in shared memory. */
+/* The tiles of half-precision types, with both operands in shared memory. With 256 x 128 and 64 x 192, too, 628 products
+ * would take 0.3 % less time, at most 22 %; 13 of them more than 10 %. */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
-    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 507, 3238>, gk__wgmma_256_128,
-                      gk__wgmma_tile<128, 192, 4, 418, 2201>, gk__wgmma_128_128, gk__wgmma_64_128,
-                      gk__wgmma_tile<128, 64, 8, 225, 907>, gk__wgmma_64_64, gk__wgmma_tile<64, 192, 5, 329, 1233>> {};
+    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 507, 3238>, gk__wgmma_tile<128, 192, 4, 418, 2201>,
+                      gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_tile<128, 64, 8, 225, 907>, gk__wgmma_64_64> {};
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
