@@ -8680,6 +8680,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
                    left = min(outer_end - min(outer, outer_end), tile_outer),
                    box_rows = k_major ? (OfB ? tile_outer : p.box_rows) : depth,
                    row_count = k_major ? box_rows : (left + box_outer - 1) / box_outer * box_outer;
+    /* Of each box, if the operand is shared: where the half begins that this block loads. */
     const unsigned first_row = box_rows / 2 * (OfB ? p.cluster.row_rank() : p.cluster.col_rank());
     unsigned k = range.first_block * depth + (OfB ? 0 : p.row_begin(work.matrix_idx)) - range.begin;
     GK__UNROLL_BY(1)
@@ -9254,7 +9255,8 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   return true;
 }
 
-/* How many clusters run at once on so many SMs. The blocks of a cluster share a GPC, which leaves some SMs idle. */
+/* How many clusters run at once on so many SMs. The blocks of a cluster share a GPC, which leaves some SMs idle. Of
+ * H100s, 30 clusters of four ran at once and 14 of eight; with one more, persistent blocks take twice as long. */
 inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
   const unsigned idle = cluster_size > 2 ? 8 + cluster_size : 0;
   return sms >= idle + cluster_size ? (sms - idle) / cluster_size : 1;
@@ -9348,9 +9350,9 @@ struct gk__wgmma_tile_cost {
 /* What a cluster adds to the time of a tile: the barriers, and if the blocks split k, for each 1024 accumulators to
  * send them to the other blocks and to reduce those that this block owns. */
 inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &costs, const gk__wgmma_cluster &cluster) {
-  unsigned time = cluster.tile_shift() > 0 ? 450 : 0;
+  unsigned time = cluster.tile_shift() > 0 ? 345 : 0;
   if (cluster.k_shift > 0)
-    time += 630 + static_cast<unsigned>(costs.row_count * costs.col_count / 1024) * (151 + (27u >> cluster.k_shift));
+    time += 457 + static_cast<unsigned>(costs.row_count * costs.col_count / 1024) * (130 + (94u >> cluster.k_shift));
   return time;
 }
 /* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes. */
@@ -9378,13 +9380,15 @@ struct gk__wgmma_query {
   }
 };
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
- * takes the time of its wgmma, and some for each row of an operand that is not shared, because L2 bounds these loads if
- * all SMs load. Blocks that run side by side have tiles of the same column, so b takes less. Clusters of more than two
- * blocks leave SMs idle; these and clusters that split k are for products whose tiles all run at once.
+ * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load: a
+ * quarter if the operand is shared. Blocks that run side by side have tiles of the same column, so b takes less.
+ * Clusters of more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run
+ * at once.
  *
- * Fitted to the times of all tiles and clusters for 750 random products of bfloat16 and tf32 on an H100, measured in
- * turns, so that all have the same clocks. The choices take 2.5 % longer than the best that were measured. Without
- * clusters that share operands the best would take 3 % longer, and 5 % if a product takes more than 10 us. */
+ * Fitted to the times of all tiles and clusters for 1,124 products of bfloat16 and tf32 on H100s, measured in turns, so
+ * that all have the same clocks. The choices take 3.7 % (bfloat16) and 2.0 % (tf32) longer than the best that were
+ * measured. The best without shared operands take 4.5 and 3.4 % longer, at most 1.57 times as long; the best that
+ * either share operands or split k, 0.6 and 0.9 %. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &costs,
                                          const gk__wgmma_cluster &cluster) {
   const size_t all = gk__tile_count(query.row_count(), query.col_count(), costs.row_count << cluster.row_shift,
@@ -9395,9 +9399,9 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
   if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
   if (all > at_once && (cluster_size > 2 || cluster.k_shift > 0)) return ~0ull;
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
-  const size_t load_time =
-      ((cluster.col_shift ? 0 : costs.row_count * 99) + (cluster.row_shift ? 0 : costs.col_count * 64)) * busy_sms /
-      query.sms;
+  const size_t load_time = /* this one and the penalty: in 1/100 ns */
+      (costs.row_count * 106 / (cluster.col_shift ? 4 : 1) + costs.col_count * 73 / (cluster.row_shift ? 4 : 1)) *
+      busy_sms / query.sms;
   const size_t penalty = costs.row_count * query.row_penalty + costs.col_count * query.col_penalty;
   const unsigned long long k_block_time = costs.k_block_time + (load_time + penalty) / 100;
   return gk_ceil_div(all, at_once) * (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time +
@@ -9465,31 +9469,31 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   }
 };
 
-typedef gk__wgmma_tile<256, 128, 4, 632, 2490> gk__wgmma_256_128;
-typedef gk__wgmma_tile<128, 128, 6, 315, 1419> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 8, 226, 856> gk__wgmma_64_128;
-typedef gk__wgmma_tile<64, 64, 12, 140, 540> gk__wgmma_64_64;
-/* The tiles of half-precision types, with both operands in shared memory. With 256 x 128 and 64 x 192, too, 628 products
- * would take 0.3 % less time, at most 22 %; 13 of them more than 10 %. */
+typedef gk__wgmma_tile<128, 128, 6, 276, 1133> gk__wgmma_128_128;
+typedef gk__wgmma_tile<64, 128, 8, 192, 693> gk__wgmma_64_128;
+typedef gk__wgmma_tile<64, 64, 12, 114, 402> gk__wgmma_64_64;
+/* The tiles of half-precision types, with both operands in shared memory. With 256 x 128 and 64 x 192, too, the choices
+ * for 628 products would take 0.3 % less time; for 13 of them more than 10 %, at most 22 %. */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
-    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 507, 3238>, gk__wgmma_tile<128, 192, 4, 418, 2201>,
-                      gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_tile<128, 64, 8, 225, 907>, gk__wgmma_64_64> {};
+    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 499, 2126>, gk__wgmma_tile<128, 192, 4, 388, 1711>,
+                      gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_tile<128, 64, 8, 183, 647>, gk__wgmma_64_64> {};
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
     : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 2, 365, 3023>, gk__wgmma_tile<128, 64, 2, 229, 717>,
                       gk__wgmma_tile<64, 64, 4, 123, 859>> {};
-/* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with fewer
+/* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with other
  * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
  * over random shapes, 3 % over large ones with K-major operands, and up to 14 % on one shape; the last one gains 0.7 %
  * over 101 products with K-major operands. A file with products of tf32 compiles in 0.83 of the time without these
  * tiles. Else b is in registers, and two warpgroups multiply its 128 columns. */
 template <> struct gk__wgmma_tile_set<1, float> {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_64_64>
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<256, 128, 4, 505, 3851>, gk__wgmma_128_128, gk__wgmma_64_128,
+                          gk__wgmma_64_64>
       k_major_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 635, 4759>, gk__wgmma_tile<192, 128, 4, 485, 3049>,
-                          gk__wgmma_tile<128, 128, 6, 378, 1771>, gk__wgmma_tile<64, 128, 8, 307, 921>>
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 539, 4404>, gk__wgmma_tile<192, 128, 4, 424, 2892>,
+                          gk__wgmma_tile<128, 128, 6, 323, 1706>, gk__wgmma_tile<64, 128, 8, 268, 854>>
       register_tiles;
   template <class Args> static cudaError_t run(const Args &p, const gk__product_call &call) {
     return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, call) : register_tiles::run(p, call);
