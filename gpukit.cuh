@@ -8603,8 +8603,8 @@ template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Coun
 /* The pipeline state of a warpgroup. */
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stages, Shape::stage_bytes> {
   unsigned slabs_stored; /* of C, by this warpgroup */
-  /* A stage is released to the blocks that load it: this one, and those that share a or b with it. Each is released to
-   * by one lane of each consumer warp. */
+  /* A stage is released to the blocks that load it: this one, and those that share a or b with it, whose ranks differ
+   * in one bit. One lane of each consumer warp releases to each. */
   unsigned release_count, release_barriers; /* release_barriers: those of the block that this lane releases to */
   unsigned char *ring;
   typedef gk__pipeline_state<Shape::stages, Shape::stage_bytes> base;
@@ -9323,9 +9323,10 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, gk__w
   p.a_batched = a.stride_batch && x.batch > 1;
   p.b_batched = b.stride_batch && x.batch > 1;
 
-  unsigned at_once = gk__clusters_at_once(static_cast<unsigned>(call.gpu.sms), cluster.size());
-  if (x.max_blocks > 0 && x.max_blocks < at_once * cluster.size())
-    at_once = x.max_blocks > cluster.size() ? static_cast<unsigned>(x.max_blocks) / cluster.size() : 1;
+  const size_t size = cluster.size(),
+               fitting = gk__clusters_at_once(static_cast<unsigned>(call.gpu.sms), cluster.size());
+  const size_t most = x.limited(fitting * size);
+  const unsigned at_once = most > size ? static_cast<unsigned>(most / size) : 1;
   const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
   /* Blocks that begin together read the same operands from L2 at the same time. Persistent blocks drift apart, so a
    * launch has as many waves of tiles as make 768 stages of k. In one launch, 16384 x 16384 x 16384 takes 1.64 (tf32)

@@ -48,7 +48,7 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
       }
   for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
-      for (size_t blocks : {0u, 1u}) { /* one for each SM, or a single one for all tiles */
+      for (size_t blocks : {0u, 1u, cluster.size()}) { /* no limit; too few to share operands; one cluster at once */
         if (test_leaves_out<S>()) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
@@ -135,8 +135,9 @@ template <class S, class E, class O> static void check_tile(int trans, bool odd,
   p.a.split = static_cast<unsigned>(split);
   p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
-  p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f, p.max_blocks = 6;
+  p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f;
   for (const hook_wgmma_cluster &cluster : clusters) {
+    p.max_blocks = cluster.size(); /* one cluster computes all tiles */
     c.set(before);
     EXPECT_OK((hook_wgmma_launch<S, E, O>(p, cluster, on_132)));
     EXPECT_SAME(c.get(), expected, "%d x %d, cluster of %u x %u, k by %u, trans %d, odd %d, beta %d, split %zu",
