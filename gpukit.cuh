@@ -8307,18 +8307,29 @@ struct gk__mma_plan {
   size_t product_bytes; /* of the partials of one product */
   double cost;          /* the expected time in microseconds */
 };
-/* The tile of accumulators is stored over the ring. */
-template <int Products, class Element, class Config> size_t gk__mma_smem(int stages) {
-  const int ring = stages * (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts;
-  const int tile_bytes = gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes;
-  return static_cast<size_t>(ring > tile_bytes ? ring : tile_bytes) + GK__RING_ALIGNMENT;
+/* What plans and launches need to know of a configuration. */
+struct gk__mma_tile {
+  size_t bm, bn, stage_depth, stage_bytes, c_bytes;
+  unsigned thread_count;
+  /* Bytes of shared memory. The tile of accumulators is stored over the ring. */
+  size_t smem(int stages) const {
+    const size_t ring_bytes = static_cast<size_t>(stages) * stage_bytes;
+    return (ring_bytes > c_bytes ? ring_bytes : c_bytes) + GK__RING_ALIGNMENT;
+  }
+};
+template <int Products, class Element, class Config> gk__mma_tile gk__mma_tile_of() {
+  return {Config::bm,
+          Config::bn,
+          Config::bytes / gk__tensor_type<Element>::bytes,
+          (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts,
+          gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes,
+          Config::thread_count};
 }
-template <int Products, class Config, class Element, class Out, class Func>
-cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
+template <class Element, class Out, class Func>
+cudaError_t gk__mma_launch(const gk__kernel<gk__mma_args<Element, Out, Func>> &kernel, const gk__mma_tile &tile,
+                           gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
   typedef gk__tensor_args<Element, Out, Func> args;
-  const size_t tiles = gk__tile_count(p.m, p.n, Config::bm, Config::bn);
-  const size_t smem = gk__mma_smem<Products, Element, Config>(plan.stages);
-  const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
+  const size_t tiles = gk__tile_count(p.m, p.n, tile.bm, tile.bn), k_stages = gk_ceil_div(p.k, tile.stage_depth);
   p.partitions = static_cast<unsigned>(plan.partitions);
   const auto launch = [=](const args &part, size_t blocks) -> cudaError_t {
     gk__mma_args<Element, Out, Func> q(part);
@@ -8328,9 +8339,9 @@ cudaError_t gk__mma_launch(gk__tensor_args<Element, Out, Func> p, const gk__mma_
     for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += launch_tiles) {
       const size_t left = all_tiles - launch_begin, now = left < launch_tiles ? left : launch_tiles;
       q.first_tile = static_cast<unsigned>(launch_begin);
-      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
+      GK_TRY(gk__launch_kernel("gk_matmul", kernel,
                                dim3(static_cast<unsigned>(now), static_cast<unsigned>(plan.partitions)),
-                               static_cast<unsigned>(Config::thread_count), smem, call->stream, q));
+                               tile.thread_count, tile.smem(plan.stages), call->stream, q));
     }
     return cudaSuccess;
   };
@@ -8362,17 +8373,17 @@ struct gk__mma_cheapest {
 };
 /* Gives *plans every plan with this configuration, if its ring fits into shared memory. A partition has at least three
  * stages, and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
-template <int Products, class Element, class Config, class Plans>
-void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n, size_t k,
-                         size_t batch, const gk__matmul_gpu &gpu) {
+template <class Plans>
+void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &tile, int stages, const gk__mma_cost &cost,
+                         size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
   const size_t sms = static_cast<size_t>(gpu.sms), partial_bytes = gk__partial_bytes<float>(m, n);
-  const size_t fit = static_cast<size_t>(gpu.smem_limit) / gk__mma_smem<Products, Element, Config>(stages);
+  const size_t fit = static_cast<size_t>(gpu.smem_limit) / tile.smem(stages);
   const size_t blocks_per_sm = fit < cost.blocks ? fit : cost.blocks, wave = sms * blocks_per_sm;
-  const size_t k_stages = gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
+  const size_t k_stages = gk_ceil_div(k, tile.stage_depth);
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
   const size_t max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
   const size_t all =
-      gk__saturated_product(gk__saturated_product(gk__tile_count(m, Config::bm), gk__tile_count(n, Config::bn)), batch);
+      gk__saturated_product(gk__saturated_product(gk__tile_count(m, tile.bm), gk__tile_count(n, tile.bn)), batch);
   gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
   for (; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
@@ -8424,11 +8435,12 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
                        const gk__matmul_gpu &gpu) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
+  const gk__mma_tile large_tile = gk__mma_tile_of<Products, Element, large>(),
+                     small_tile = gk__mma_tile_of<Products, Element, typename tiles::small_config>();
   int stages = large::stages;
-  if (stages > 3 && gk__mma_smem<Products, Element, large>(stages) > static_cast<size_t>(gpu.smem_limit)) stages = 3;
-  gk__plan_mma_config<Products, Element, large>(plans, 0, stages, costs[0], m, n, k, batch, gpu);
-  gk__plan_mma_config<Products, Element, typename tiles::small_config>(plans, 1, tiles::small_config::stages, costs[1],
-                                                                       m, n, k, batch, gpu);
+  if (stages > 3 && large_tile.smem(stages) > static_cast<size_t>(gpu.smem_limit)) stages = 3;
+  gk__plan_mma_config(plans, 0, large_tile, stages, costs[0], m, n, k, batch, gpu);
+  gk__plan_mma_config(plans, 1, small_tile, tiles::small_config::stages, costs[1], m, n, k, batch, gpu);
 }
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
@@ -8439,11 +8451,16 @@ cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__
   typedef typename tiles::template large<GK__K_MAJOR, GK__MN_MAJOR> k_mn;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__K_MAJOR> mn_k;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
-  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, call);
-  if (p.a.k_major && p.b.k_major) return gk__mma_launch<Products, k_k>(p, plan, call);
-  if (p.a.k_major) return gk__mma_launch<Products, k_mn>(p, plan, call);
-  if (p.b.k_major) return gk__mma_launch<Products, mn_k>(p, plan, call);
-  return gk__mma_launch<Products, mn_mn>(p, plan, call);
+  typedef typename tiles::small_config small_config;
+  if (plan.config == 1)
+    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Products, Element, small_config, Out, Func>),
+                          gk__mma_tile_of<Products, Element, small_config>(), p, plan, call);
+  const bool a_k_major = p.a.k_major, b_k_major = p.b.k_major;
+  return gk__mma_launch(a_k_major && b_k_major ? GK__KERNEL(gk__mma_kernel<Products, Element, k_k, Out, Func>)
+                        : a_k_major            ? GK__KERNEL(gk__mma_kernel<Products, Element, k_mn, Out, Func>)
+                        : b_k_major            ? GK__KERNEL(gk__mma_kernel<Products, Element, mn_k, Out, Func>)
+                                               : GK__KERNEL(gk__mma_kernel<Products, Element, mn_mn, Out, Func>),
+                        gk__mma_tile_of<Products, Element, k_k>(), p, plan, call);
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
@@ -9211,12 +9228,12 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
  * promotion is 128 bytes, because what follows belongs to other blocks. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
                                 size_t leading_dim, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
-                                int box_rows) {
+                                unsigned box_rows) {
   const size_t item_bytes = static_cast<size_t>(bytes);
   const uint64_t dims[] = {inner, outer, batch, parts};
   const uint64_t strides[] = {leading_dim * item_bytes, batch > 1 ? stride_batch * item_bytes : 16,
                               parts > 1 ? stride_part * item_bytes : 16};
-  const unsigned sizes[] = {static_cast<unsigned>(128 / bytes), static_cast<unsigned>(box_rows), 1, 1};
+  const unsigned sizes[] = {static_cast<unsigned>(128 / bytes), box_rows, 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
   const int swizzle_128 = 3, promote_128 = 2; /* of cuda.h */
   return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, swizzle_128,
@@ -9224,18 +9241,18 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
 }
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
-                     int parts, int box_rows, unsigned share_shift) {
+                     unsigned parts, unsigned box_rows, unsigned share_shift) {
   typedef gk__wgmma_type<Element> type;
   return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
-                             static_cast<size_t>(parts), v.stride_part,
-                             (v.k_major ? box_rows : 128 / type::bytes) >> share_shift);
+                             parts, v.stride_part, (v.k_major ? box_rows : 128u / type::bytes) >> share_shift);
 }
 /* Encodes the tensor maps of A, which may be split. If its rows are not a multiple of the matrices, the first matrices
  * have one row more than the others. A map must not extend beyond A, so each of the two kinds has its own. If the
  * others have no rows at all, they take the map of the first ones; their tiles are computed, but not stored. */
 template <class Element>
-bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch, int parts) {
+bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch,
+               unsigned parts) {
   const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
   const uintptr_t address = reinterpret_cast<uintptr_t>(v.data), lead_bytes = split > 1 ? address % 32 : 0;
   const size_t lead = lead_bytes / gk__wgmma_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
@@ -9246,8 +9263,8 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   v.data = reinterpret_cast<const Element *>(address - lead_bytes); /* the type may be incomplete in this file */
   v.leading_dim *= split;
   const auto map = [&](gk__tensor_map *dest_map, size_t map_rows, size_t matrices) {
-    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, parts,
-                           static_cast<int>(p->box_rows), p->cluster.col_shift);
+    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, parts, p->box_rows,
+                           p->cluster.col_shift);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
   if (least_rows) return map(&p->a, least_rows, split);
@@ -9261,25 +9278,35 @@ inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
   const unsigned idle = cluster_size > 2 ? 8 + cluster_size : 0;
   return sms >= idle + cluster_size ? (sms - idle) / cluster_size : 1;
 }
+/* A kernel, and what a launch needs to know of its shape. */
+template <class Func> struct gk__wgmma_tile_kernel {
+  gk__kernel<gk__wgmma_args<Func>> kernel;
+  unsigned row_count, col_count, parts, thread_count, smem;
+  bool in_registers;
+};
+template <class Shape, class Element, class Out, class Func> gk__wgmma_tile_kernel<Func> gk__wgmma_tile_kernel_of() {
+  const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
+  return {kernel,      Shape::row_count,          Shape::col_count, Shape::parts, Shape::thread_count,
+          Shape::smem, Shape::in_registers::value};
+}
 /* Launches the kernel, as often as needed. The blocks are persistent, but if they split the k of their tiles, each has
  * only one. */
-template <class Shape, class Element, class Out, class Func>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, gk__wgmma_cluster cluster,
-                             const gk__product_call &call) {
+template <class Element, class Out, class Func>
+cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile, const gk__tensor_args<Element, Out, Func> &x,
+                             gk__wgmma_cluster cluster, const gk__product_call &call) {
   typedef gk__wgmma_type<Out> out_type;
   if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
-  auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   gk__wgmma_args<Func> p(x.func);
-  p.swapped = Shape::in_registers::value && !x.a.k_major;
+  p.swapped = tile.in_registers && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
   const size_t split = a.split, part_rows = gk_ceil_div(row_count, split);
-  const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(Shape::row_count) << cluster.row_shift),
-               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(Shape::col_count) << cluster.col_shift);
-  const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = Shape::row_count;
+  const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(tile.row_count) << cluster.row_shift),
+               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(tile.col_count) << cluster.col_shift);
+  const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile.row_count;
   const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
-  const bool transposed = Shape::in_registers::value && !p.swapped; /* see gk__quad_layout */
+  const bool transposed = tile.in_registers && !p.swapped; /* see gk__quad_layout */
   /* If a has fewer rows than a tile, its boxes have only these, rounded up to 8: TMA spends more time on zeros than on
    * elements. The stale elements in their place only reach accumulators that are not stored. */
   const size_t box_rows = part_rows < max_rows ? gk_round_up(part_rows, size_t(8) << cluster.col_shift) : max_rows;
@@ -9290,8 +9317,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, gk__w
   p.cluster = cluster;
   p.box_rows = static_cast<unsigned>(box_rows);
   const bool mapped =
-      gk__map_a(&p, a, row_count, x.k, x.batch, Shape::parts) &&
-      gk__map_operand(&p.b, b, col_count, x.k, x.batch, Shape::parts, Shape::col_count, cluster.row_shift) &&
+      gk__map_a(&p, a, row_count, x.k, x.batch, tile.parts) &&
+      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile.parts, tile.col_count, cluster.row_shift) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
@@ -9311,7 +9338,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, gk__w
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
-  while (p.raster_rows * p.raster_rows * 2 * Shape::row_count <= static_cast<unsigned>(call.gpu.sms * Shape::col_count))
+  while (p.raster_rows * p.raster_rows * 2 * tile.row_count <= static_cast<unsigned>(call.gpu.sms) * tile.col_count)
     p.raster_rows *= 2;
   if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
   p.alpha = x.alpha;
@@ -9333,12 +9360,12 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out, Func> &x, gk__w
    * and 1.21 (bf16) times as long, 12000 x 12000 x 12000 1.3; of 102 products none takes less than 0.98 (H100). */
   const unsigned launch_stages = 768;
   const unsigned launch_tiles = at_once * (cluster.k_shift > 0 ? 1 : gk_ceil_div(launch_stages, p.k_blocks));
-  kernel.cluster_blocks = cluster.size();
+  tile.kernel.cluster_blocks = cluster.size();
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, blocks = left < at_once ? left : at_once;
     p.end_tile = left < launch_tiles ? tiles : p.first_tile + launch_tiles;
-    GK_TRY(gk__launch_kernel("gk_matmul", kernel, blocks * cluster.size(), static_cast<unsigned>(Shape::thread_count),
-                             static_cast<size_t>(Shape::smem), call.stream, p));
+    GK_TRY(gk__launch_kernel("gk_matmul", tile.kernel, blocks * cluster.size(), tile.thread_count, tile.smem,
+                             call.stream, p));
   }
   return cudaSuccess;
 }
@@ -9450,8 +9477,8 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, const gk__product_call &call) {
     typedef gk__tensor_args<Element, Out, Func> args;
-    cudaError_t (*const launches[])(const args &, gk__wgmma_cluster, const gk__product_call &) = {
-        gk__wgmma_launch<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
+    const gk__wgmma_tile_kernel<Func> kernels[] = {
+        gk__wgmma_tile_kernel_of<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>()...};
     gk__wgmma_query query = gk__wgmma_query();
     query.m = p.m;
     query.n = p.n;
@@ -9465,7 +9492,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     const gk__parts<gk__wgmma_choice> parts =
         gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
     return parts.run(p, [&](const args &part, const gk__wgmma_choice &choice) {
-      return launches[choice.tile_idx](part, choice.cluster, call);
+      return gk__wgmma_launch(kernels[choice.tile_idx], part, choice.cluster, call);
     });
   }
 };
@@ -10107,25 +10134,55 @@ template <class Acc> gk__parts<gk__tile_choice> gk__cached_tiles(const gk__plan_
   return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tiles<Acc>(asked); });
 }
 
-/* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
- * more partitions than groups and their stages fit in shared memory. */
-template <class Config, class Args> cudaError_t gk__matmul_tiles(const Args &p, gk__product_call *call) {
+/* A strict kernel whose blocks compute one work tile each, and what a launch needs to know of its configuration. Only
+ * the kernel is compiled for each configuration, the launch once for all. */
+template <class Args> struct gk__tile_kernel {
+  gk__kernel<Args> kernel;
+  size_t bm, bn;        /* of the tile */
+  unsigned groups;      /* most groups in a block */
+  int thread_count;     /* of a group */
+  size_t ring_bytes;    /* of a group */
+  size_t spread_blocks; /* fewer blocks on a multiprocessor are spread evenly, if that is not 0 */
+};
+/* The bytes of a ring of operands. */
+template <class Config, class Args> size_t gk__ring_bytes() {
   typedef typename Args::acc_type Acc;
-  const size_t tile_m = Config::bm, tile_n = Config::bn, tile_bytes = tile_m * tile_n * sizeof(Acc);
-  const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
-                            Config::stages * sizeof(Acc);
-  const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
-  size_t groups = p.partitions <= static_cast<unsigned>(Config::groups) ? p.partitions : 1;
+  return static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) * Config::stages *
+         sizeof(Acc);
+}
+/* The portable kernel, or another one with rings of operands. */
+template <class Config, class Args>
+gk__tile_kernel<Args>
+gk__portable_kernel(const gk__kernel<Args> &kernel = GK__KERNEL(gk__matmul_kernel<Config, Args>)) {
+  return {kernel, Config::bm, Config::bn, Config::groups, Config::sums::thread_count, gk__ring_bytes<Config, Args>(),
+          0};
+}
+/* The groups of a block each take a partition, if there are no more partitions than groups and their stages fit in
+ * shared memory. */
+template <class Args>
+cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile, const Args &p, gk__product_call *call) {
+  const size_t tile_m = tile.bm, tile_n = tile.bn, tile_bytes = tile_m * tile_n * sizeof(typename Args::acc_type);
+  /* Accumulators replace the operands. */
+  const size_t group_bytes = tile.ring_bytes > tile_bytes ? tile.ring_bytes : tile_bytes;
+  size_t groups = p.partitions <= tile.groups ? p.partitions : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(call->gpu.smem_limit)) groups = 1;
-  const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
+  const size_t block_smem = groups > 1 ? groups * group_bytes : tile.ring_bytes;
   const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   const auto launch = [=](const Args &part, size_t blocks) {
-    return gk__launch_product(*call, GK__KERNEL(gk__matmul_kernel<Config, Args>), blocks,
-                              static_cast<int>(groups) * Config::sums::thread_count, smem, part);
+    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
+     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
+     * multiprocessors that are free first. */
+    const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
+    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+    const size_t smem = blocks_per_sm < tile.spread_blocks && sm_smem / (blocks_per_sm + 1) > block_smem
+                            ? sm_smem / (blocks_per_sm + 1)
+                            : block_smem;
+    return gk__launch_product(*call, tile.kernel, blocks, static_cast<int>(groups) * tile.thread_count, smem, part);
   };
-  const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
-                                                 blocks_per_tile > 1 ? blocks_per_tile * tile_bytes : 0);
+  const bool fits = blocks_per_tile == 1 || p.partial_bytes() <= GK__PARTIALS_BYTES;
+  const size_t most_tiles =
+      gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, fits ? 0 : blocks_per_tile * tile_bytes);
   /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
   const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
   size_t launch_tiles_m = tiles_m < most_rows ? tiles_m : most_rows, launch_tiles_n = most_tiles / launch_tiles_m;
@@ -10142,15 +10199,19 @@ template <class Config, class Args> cudaError_t gk__matmul_tiles(const Args &p, 
   return cudaSuccess;
 }
 
-template <int Rows, class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_call *call) {
-  typedef gk__thin_shape<typename Args::item_type, Rows> shape;
-  const size_t block_cols = shape::col_count, ring_bytes = shape::ring_bytes, long_dim = p.m > p.n ? p.m : p.n;
-  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
-  const bool transposed = p.m > p.n;
+template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_call *call) {
+  typedef gk__thin_shape<typename Args::item_type, 1> one_row;
+  typedef gk__thin_shape<typename Args::item_type, GK__THIN_ROWS> more_rows;
+  const bool transposed = p.m > p.n, has_one = p.m == 1 || p.n == 1;
+  const size_t block_cols = one_row::col_count, long_dim = transposed ? p.m : p.n;
+  const size_t ring_bytes = has_one ? one_row::ring_bytes : more_rows::ring_bytes;
+  const size_t acc_bytes =
+      GK__THIN_CHAINS * (has_one ? 1 : GK__THIN_ROWS) * block_cols * sizeof(typename Args::acc_type);
+  const auto kernel = has_one ? GK__KERNEL(gk__thin_kernel<1, Args>) : GK__KERNEL(gk__thin_kernel<GK__THIN_ROWS, Args>);
   const auto launch = [=](const Args &part, size_t blocks) -> cudaError_t {
     gk__thin_args<Args> thin(part, transposed);
     thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(call->gpu.smem_limit);
-    return gk__launch_product(*call, GK__KERNEL(gk__thin_kernel<Rows, Args>), blocks, GK__THIN_THREADS,
+    return gk__launch_product(*call, kernel, blocks, GK__THIN_THREADS,
                               thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, thin);
   };
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
@@ -10174,22 +10235,16 @@ template <int TileRows, int TileCols, int WarpRows, int Groups>
 struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, WarpRows, 32, 8>, TileRows, TileCols, Groups> {};
 
-/* With tiles of 32 x 32: by the kernel of small products, if it can compute this one; else by the portable kernel. */
-template <class Args> cudaError_t gk__matmul_small(const Args &p, gk__product_call *call) {
-  return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, call);
+/* With tiles of 32 x 32: the kernel of small products, if it can compute this one; else the portable kernel. */
+template <class Args> gk__tile_kernel<Args> gk__small_tile_kernel(const Args &) {
+  return gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, Args>();
 }
 template <class Func>
-cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__product_call *call) {
-  typedef gk__small_block Config;
+gk__tile_kernel<gk__matmul_args<float, float, float, Func>>
+gk__small_tile_kernel(const gk__matmul_args<float, float, float, Func> &p) {
   typedef gk__matmul_args<float, float, float, Func> args;
-  const size_t tiles = gk__tile_count(p.m, p.n, Config::bm, Config::bn);
-  if (p.trans_a || p.trans_b || p.partitions != 1 || p.limited(tiles) < tiles)
-    return gk__matmul_tiles<gk__fma_block<32, 32, 4, 8>>(p, call);
-  const size_t smem = sizeof(float) * gk__operand_loaders<Config, float, float>::items * Config::stages;
-  return gk__launch_batches(p, tiles, false, call, [=](const args &part, size_t blocks) {
-    return gk__launch_product(*call, GK__KERNEL(gk__small_kernel<args>), blocks, Config::sums::thread_count, smem,
-                              part);
-  });
+  if (p.trans_a || p.trans_b || p.partitions != 1) return gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, args>();
+  return gk__portable_kernel<gk__small_block, args>(GK__KERNEL(gk__small_kernel<args>));
 }
 /* Where rows of C are not aligned, a thread stores its accumulators one by one, 16 bytes from those of the next thread.
  * With short k it is faster to store whole rows through shared memory: 2349 x 3902 x 33 takes 0.53 of the time, 1362 x
@@ -10202,28 +10257,29 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
   return p.k <= most_k && p.partitions <= static_cast<unsigned>(gk__rows_block::groups) &&
          (p.ldc % 4 || p.stride_c % 4 || reinterpret_cast<uintptr_t>(p.c) % (4 * sizeof(*p.c)));
 }
-/* Launches the portable kernel that a plan names. */
+/* The portable kernel that a plan names. */
 template <class Item, class Out, class Func>
-cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan,
-                                gk__product_call *call) {
-  if (plan == GK__PLAN_TILE_32) return gk__matmul_small(p, call);
-  if (plan == GK__PLAN_TILE_64) return gk__matmul_tiles<gk__fma_block<64, 64, 8, 4>>(p, call);
-  if (gk__matmul_by_rows(p)) return gk__matmul_tiles<gk__rows_block>(p, call);
-  return gk__matmul_tiles<gk__fma_block<64, 128, 8, 3>>(p, call);
+gk__tile_kernel<gk__matmul_args<Item, Out, float, Func>>
+gk__portable_kernel_of(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan, const gk__matmul_gpu &) {
+  typedef gk__matmul_args<Item, Out, float, Func> args;
+  if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
+  if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<gk__fma_block<64, 64, 8, 4>, args>();
+  if (gk__matmul_by_rows(p)) return gk__portable_kernel<gk__rows_block, args>();
+  return gk__portable_kernel<gk__fma_block<64, 128, 8, 3>, args>();
 }
 template <class Item, class Out, class Func>
-cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan,
-                                gk__product_call *call) {
+gk__tile_kernel<gk__matmul_args<Item, Out, double, Func>>
+gk__portable_kernel_of(const gk__matmul_args<Item, Out, double, Func> &, gk_plan plan, const gk__matmul_gpu &gpu) {
+  typedef gk__matmul_args<Item, Out, double, Func> args;
   typedef gk__mma_f64_block<64, 128, 32, 1> wide;
   /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
-  const int wide_bytes =
-      gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
+  const bool has_wide = gk__ring_bytes<wide, args>() + 64 <= static_cast<size_t>(gpu.smem_limit);
   /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. The best portable plans of 932
    * products take 1.04 times as long without the tile of 32 x 32, 1.05 without 32 x 64, 1.01 without 64 x 128 (H200).
    */
-  if (plan == GK__PLAN_TILE_32) return gk__matmul_tiles<gk__mma_f64_block<32, 32, 16, 4>>(p, call);
-  if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 <= call->gpu.smem_limit) return gk__matmul_tiles<wide>(p, call);
-  return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 4>>(p, call);
+  if (plan == GK__PLAN_TILE_32) return gk__portable_kernel<gk__mma_f64_block<32, 32, 16, 4>, args>();
+  if (plan == GK__PLAN_TILE_64_128 && has_wide) return gk__portable_kernel<wide, args>();
+  return gk__portable_kernel<gk__mma_f64_block<32, 64, 16, 4>, args>();
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10448,26 +10504,16 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
                        p.partial_bytes() <= GK__PARTIALS_BYTES;
     return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? 2 : 0;
   }
-  template <class Config> static cudaError_t launch(const args &p, gk__product_call *call) {
-    const size_t tiles = gk__tile_count(p.m, p.n, Config::bm, Config::bn);
-    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
-     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
-     * multiprocessors that are free first. */
-    const auto launch_part = [=](const args &part, size_t blocks) -> cudaError_t {
-      const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
-      size_t smem = Config::smem;
-      if (blocks_per_sm < Config::resident && sm_smem / (blocks_per_sm + 1) > smem)
-        smem = sm_smem / (blocks_per_sm + 1);
-      return gk__launch_product(*call, GK__KERNEL(gk__f32_hopper_kernel<Config, args>), blocks, Config::thread_count,
-                                smem, part);
-    };
-    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, call, launch_part);
+  template <class Config> static gk__tile_kernel<args> kernel() {
+    const auto of_config = GK__KERNEL(gk__f32_hopper_kernel<Config, args>);
+    return {of_config, Config::bm, Config::bn, 1, Config::thread_count, Config::smem, Config::resident};
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
-    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, call);
-    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, call);
-    return launch<block_128x128>(p, call);
+    const gk_plan plan = tile_facts.plan;
+    return gk__matmul_tiles(plan == GK__PLAN_HOPPER_64_128   ? kernel<block_64x128>()
+                            : plan == GK__PLAN_HOPPER_128_64 ? kernel<block_128x64>()
+                                                             : kernel<block_128x128>(),
+                            p, call);
   }
 };
 /* Those of doubles. */
@@ -10481,20 +10527,26 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return 2;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? 1 : 0;
   }
-  template <class Shape> static cudaError_t launch(const args &p, gk__product_call *call) {
-    const size_t tiles = gk__tile_count(p.m, p.n, Shape::bm, Shape::bn);
-    const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * Shape::resident));
-    const auto launch_part = [=](const args &part, size_t work_count) {
-      return gk__launch_product(*call, GK__KERNEL(gk__f64_kernel<Shape, args>),
-                                work_count < max_grid ? work_count : max_grid, Shape::producers + Shape::consumers,
-                                Shape::ring_bytes, part, static_cast<unsigned>(work_count));
-    };
-    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, call, launch_part, true);
+  /* A kernel, and what a launch needs to know of its shape. */
+  struct tile_kernel {
+    gk__kernel<args, unsigned> kernel;
+    int resident, thread_count, smem;
+  };
+  template <class Shape> static tile_kernel kernel() {
+    return {GK__KERNEL(gk__f64_kernel<Shape, args>), Shape::resident, Shape::producers + Shape::consumers,
+            Shape::ring_bytes};
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
-    if (tile_facts.plan == GK__PLAN_HOPPER_32_64) return launch<gk__f64_32x64>(p, call);
-    if (tile_facts.plan == GK__PLAN_HOPPER_64) return launch<gk__f64_64x64>(p, call);
-    return launch<gk__f64_64x128>(p, call);
+    const gk_plan plan = tile_facts.plan;
+    const tile_kernel tile = plan == GK__PLAN_HOPPER_32_64 ? kernel<gk__f64_32x64>()
+                             : plan == GK__PLAN_HOPPER_64  ? kernel<gk__f64_64x64>()
+                                                           : kernel<gk__f64_64x128>();
+    const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * tile.resident));
+    const auto launch = [=](const args &part, size_t work_count) {
+      return gk__launch_product(*call, tile.kernel, work_count < max_grid ? work_count : max_grid, tile.thread_count,
+                                static_cast<size_t>(tile.smem), part, static_cast<unsigned>(work_count));
+    };
+    return gk__launch_batches(p, tile_facts.tile_count(p.m, p.n) * p.partitions, p.partitions > 1, call, launch, true);
   }
 };
 #endif
@@ -10538,14 +10590,15 @@ template <class Args>
 cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__product_call *call) {
   p.partitions = order.partitions;
   p.depth = order.depth;
-  if (order.thin) return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, call) : gk__matmul_thin<GK__THIN_ROWS>(p, call);
+  if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
   const gk__parts<gk__tile_choice> parts = gk__cached_tiles<typename Args::acc_type>(
       {p.m, p.n, p.k, p.batch, order, plan, call->gpu.sms, gk__hopper_path<Args>::hopper(p)});
   const auto run = [&](const Args &part, const gk__tile_choice &choice) {
-    return choice.tile_facts.hopper ? gk__hopper_path<Args>::run(part, choice.tile_facts, call)
-                                    : gk__launch_portable(part, choice.tile_facts.plan, call);
+    return choice.tile_facts.hopper
+               ? gk__hopper_path<Args>::run(part, choice.tile_facts, call)
+               : gk__matmul_tiles(gk__portable_kernel_of(part, choice.tile_facts.plan, call->gpu), part, call);
   };
   if (parts.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
     call->measuring = true; /* the second part may need partials, and the first one none */
@@ -10709,13 +10762,12 @@ struct gk__half_block : gk__block_config<gk__accumulators_half<Element, 32, 32, 
 template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
   template <class Args> static cudaError_t run_small(Args p, gk__product_call *call) {
     typedef gk__half_block<Item> Config;
-    const size_t item_count = gk__operand_loaders<Config, Item, float>::items;
-    const size_t group_bytes = item_count * Config::stages * sizeof(float), most = Config::groups;
-    const size_t room = (static_cast<size_t>(call->gpu.smem_limit) - 64) / group_bytes;
+    const size_t room = (static_cast<size_t>(call->gpu.smem_limit) - 64) / gk__ring_bytes<Config, Args>(),
+                 most = Config::groups;
     const gk__split_k order = gk__split_evenly(p.k, room < most ? room : most, Config::bk);
     p.partitions = order.partitions;
     p.depth = order.depth;
-    return gk__matmul_tiles<Config>(p, call);
+    return gk__matmul_tiles(gk__portable_kernel<Config, Args>(), p, call);
   }
 };
 

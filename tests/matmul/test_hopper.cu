@@ -46,13 +46,14 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
                  b[q * stride_b + (trans ? j * ldb + l : l * ldb + j)];
         product[(q * m + i) * ldc + j] = 2 * sum, with_c[(q * m + i) * ldc + j] += 2 * sum;
       }
+  const auto kernel = hook_wgmma_tile_kernel_of<S, float, float, hook_identity>();
   for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
       for (size_t blocks : {0u, 1u, cluster.size()}) { /* no limit; too few to share operands; one cluster at once */
         if (test_leaves_out<S>(41)) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
-        EXPECT_OK((hook_wgmma_launch<S, float, float>(p, cluster, on_132)));
+        EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, on_132));
         EXPECT_SAME(c.get(), beta ? with_c : product,
                     "%d rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, cluster of %u x %u, k by %u, beta %d",
                     S::row_count, trans, m, n, k, pad, split, 1u << cluster.row_shift, 1u << cluster.col_shift,
@@ -136,11 +137,12 @@ template <class S, class E, class O> static void check_tile(int trans, bool odd,
   p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f;
+  const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, hook_identity>();
   for (const hook_wgmma_cluster &cluster : clusters) {
     if (test_leaves_out<S>(41)) continue;
     p.max_blocks = cluster.size(); /* one cluster computes all tiles */
     c.set(before);
-    EXPECT_OK((hook_wgmma_launch<S, E, O>(p, cluster, on_132)));
+    EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, on_132));
     EXPECT_SAME(c.get(), expected, "%d x %d, cluster of %u x %u, k by %u, trans %d, odd %d, beta %d, split %zu",
                 S::row_count, S::col_count, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift,
                 trans, odd, has_beta, split);

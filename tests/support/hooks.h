@@ -121,6 +121,7 @@
 #define hook_wgmma_cluster gk__wgmma_cluster
 #define hook_wgmma_launch gk__wgmma_launch
 #define hook_wgmma_shape gk__wgmma_shape
+#define hook_wgmma_tile_kernel_of gk__wgmma_tile_kernel_of
 #define hook_wgmma_tile_set gk__wgmma_tile_set
 #define hook_wgmma_tiles gk__wgmma_tiles
 #ifdef GK__WGMMA
