@@ -560,8 +560,8 @@ GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes
 GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 /* The bytes for reduce, whatever n. */
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
-/* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
- * output's and the working type. SIZE_MAX if the number of bytes overflows. */
+/* The bytes for reduce, and for scans and gk_select of up to n items. item_bytes is the size of the largest of the
+ * input's, the output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
 /* The bytes for reductions and scans of the rows or columns of a matrix. item_bytes and overflow: as above. */
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes);
@@ -586,8 +586,8 @@ typedef enum gk_precision {
 } gk_precision;
 
 /* Which kernels compute a product. It is an error to ask for kernels that the GPU, or the program's code for it, does
- * not have. The private plans are for tests: a strict kernel with this tile, or with the most similar one that the type
- * has. All strict kernels give the same bits. */
+ * not have. The private plans are for tests: a strict kernel with this tile, or with another one if the type or the GPU
+ * does not have it. All strict kernels give the same bits. */
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0, /* the fastest, by the planner's estimate */
   GK__PLAN_TILE_32,
@@ -638,12 +638,13 @@ typedef struct gk_matmul_opts { /* zeros are the defaults */
   gk_plan plan;
   gk_scratch *scratch;
   /* The most blocks on the GPU at the same time, to leave room for other work; 0: no limit. Does not change the bits.
-   * The split-K partitions of one tile run at the same time even if they are more. */
+   * The split-K partitions of one tile, and a block for the copy of each operand, run at the same time even if they
+   * are more. */
   size_t max_blocks;
 } gk_matmul_opts;
 
-/* The bytes of work area that suffice for any product of m x n x k at this precision; 0 for strict ones. gk_matmul_plan
- * returns what one call needs, which may be less. */
+/* The bytes of work area that suffice for any product of m x n x k at this precision. GK_PRECISION_STRICT needs none,
+ * and GK_PRECISION_DEFAULT only for half types. gk_matmul_plan returns what one call needs, which may be less. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
 /* What gk_matmul_plan returns: how a product would be computed, and with how much memory. */
@@ -651,7 +652,7 @@ typedef struct gk_matmul_path {
   gk_plan plan;           /* GK_PLAN_MMA, GK_PLAN_WGMMA, or another one for strict kernels. Not to be passed back: a
                            * small product of half types reports GK_PLAN_MMA, but has a kernel of its own */
   gk_precision precision; /* the one computed: strict, or that of the tensor cores */
-  int copies_a, copies_b; /* 1: the operand is copied first, in order to round it, split it or align its rows */
+  int copies_a, copies_b; /* 1: the operand is copied first, to round, transpose or split it, or to align its rows */
   size_t scratch_bytes;   /* the scratch for one product of the batch; 0: none */
   size_t work_bytes;      /* likewise its work area; with a larger one, more products run at the same time */
 } gk_matmul_path;
@@ -803,9 +804,9 @@ using gk__range_of =
  *
  * A lambda of device code captures x.data() and not x, which cannot be copied. New elements are uninitialised. On
  * stream 0 memory comes from cudaMalloc, and cudaFree waits for the device; on other streams both are in the stream's
- * order. Copies are on the stream, and functions that copy wait for it. A failure goes to the handler of GK_CHECK. If
- * that returns, an array that was not allocated is empty, and host memory is as it was. Items are trivially
- * copyable. */
+ * order. The stream must outlive the array, whose destructor frees the memory on it. Copies are on the stream, and
+ * functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an array that was not
+ * allocated is empty, and host memory is as it was. Items are trivially copyable. */
 template <class Item> class gk_array {
 public:
   typedef Item value_type;
@@ -954,7 +955,8 @@ GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
  *
  *    - a tag, such as gk_op_sum(). The working type is chosen to suit the arrays (gk_reduce has a table).
  *    - a functor with Acc operator()(Acc, Acc) const and Acc identity() const, both __host__ __device__. Acc is the
- *      working type. gk_sum<Acc> is one, for example; a struct of your own is another.
+ *      working type: trivially copyable, and with a default constructor. gk_sum<Acc> is a functor, for example; a
+ *      struct of your own is another.
  * ==================================================================================================================*/
 
 /* A value with its index: the working type and the result of argmin and argmax. */
@@ -1104,8 +1106,8 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
                    run_n = ThreadCols < run_limit ? ThreadCols : run_limit;
   static_assert(TileRows % (4 * ThreadRows) == 0 && TileCols % (8 * ThreadCols) == 0,
                 "gk_tile: a warp covers 4 ThreadRows rows and 8 ThreadCols columns");
-  static_assert(ThreadRows % run_m == 0 && ThreadCols % run_n == 0,
-                "gk_tile: ThreadRows and ThreadCols must be whole vectors of 16 bytes, or less than one");
+  static_assert(ThreadRows % run_m == 0 && ThreadCols % run_n == 0 && !(run_m & (run_m - 1)) && !(run_n & (run_n - 1)),
+                "gk_tile: ThreadRows and ThreadCols must be whole vectors of 16 bytes, or a power of two below one");
 
   Acc value[ThreadRows][ThreadCols]; /* value[i][j] is the accumulator at (row_idx(i), col_idx(j)) of the tile */
   int first_row, first_col;          /* of this thread */
@@ -1212,8 +1214,8 @@ GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&outp
  * captured. It allocates memory for the result and frees it, also with a scratch. Value: as the output above, so a
  * gk_arg<Item> for argmin and argmax.
  *
- *   float norm;
- *   GK_CHECK(gk_reduce_value(x, &norm, n, gk_op_max())); */
+ *   float largest;
+ *   GK_CHECK(gk_reduce_value(x, &largest, n, gk_op_max())); */
 template <class Input, class Value, class Operator>
 GK__NODISCARD cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation,
                                           cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1291,7 +1293,8 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
 template <class Input, class Output, class Count, class Predicate>
 GK__NODISCARD cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
-/* The same for the elements whose flags are not 0. item_flags has n elements of any integer type. */
+/* The same for the elements whose flags are not 0. item_flags has n elements of any integer type, and does not overlap
+ * output. */
 template <class Input, class Flags, class Output, class Count>
 GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output,
                                             Count &&kept_count, size_t n, cudaStream_t stream = 0,
@@ -2211,6 +2214,7 @@ inline cudaError_t gk__check(cudaError_t status, const char *expr, const char *f
 }
 template <class Status> Status gk__check(Status status, const char *expr, const char *file, int line) {
   const int code = static_cast<int>(status);
+  gk__check_cuda(cudaSuccess, expr, file, line); /* ends the check: the status of another library has no detail */
   if (code) gk__check_status(code, gk__status_name(status, 0), gk__status_text(status, 0), expr, file, line);
   return status;
 }
@@ -2786,7 +2790,7 @@ template <class Operator, class Item, bool Tag = gk__tag<Operator>::is_tag> stru
 template <class Tag, class Item> struct gk__functor<Tag, Item, true> : gk__tag<Tag>::template functor<Item> {};
 template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
   static_assert(gk__tag<Operator>::is_tag || gk__is_operator<Operator>::value,
-                "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
+                "an operator is gk_op_sum() or another tag, or a functor with A operator()(A, A) const and "
                 "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
   return Functor(operation);
 }
@@ -2953,8 +2957,9 @@ template <unsigned Threads> GK__D unsigned gk__warp_size() {
   return remaining < 32 ? remaining : 32;
 }
 
-/* The threads of the first warp get the combination of all values; what other threads get is not specified. warp_value
- * has room for one value of each warp. If there are several warps, there is one barrier. */
+/* The first threads of the block, as many as it has warps, get the combination of all values; in a block of one warp
+ * all threads do. What others get is not specified. warp_value has room for one value of each warp. If there are
+ * several warps, there is one barrier. */
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk__first_warp_reduce(Acc value, Operator operation, Acc *warp_value) {
   const unsigned warp_count = gk_ceil_div(gk__block_size<Threads>(), 32u);
@@ -3148,13 +3153,13 @@ GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, Th
   }
 }
 
-/* Stores whole vectors where all rows of c begin at multiples of a vector's size. */
+/* Stores whole vectors where all rows of the tile begin at multiples of a vector's size. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
   typedef gk__vector<Out, tile_of::run_n> vector_c;
-  const bool is_aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector_c) == 0 && ldc % tile_of::run_n == 0;
+  const bool is_aligned = reinterpret_cast<uintptr_t>(c + col0) % sizeof(vector_c) == 0 && ldc % tile_of::run_n == 0;
   GK__UNROLL
   for (int i = 0; i < ThreadRows; i++) {
     const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(i));
@@ -3793,14 +3798,13 @@ inline size_t gk__matrix_extent(size_t row_count, size_t col_count, size_t leadi
       col_count);
 }
 
-/* An error if an argument is a gk_array with fewer elements than a call uses. Pointers do not know their size; sizes
- * that are saturated are refused by other checks. */
+/* An error if an argument is a gk_array with fewer elements than a call uses. Pointers do not know their size. */
 template <class Array> cudaError_t gk__check_size(const char *, const char *, const Array &, size_t) {
   return cudaSuccess;
 }
 template <class Item>
 cudaError_t gk__check_size(const char *call, const char *name, const gk_array<Item> &array, size_t item_count) {
-  if (item_count <= array.size() || item_count == static_cast<size_t>(-1)) return cudaSuccess;
+  if (item_count <= array.size()) return cudaSuccess;
   return gk__fail(cudaErrorInvalidValue, "%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name,
                   array.size(), item_count);
 }
@@ -3832,9 +3836,10 @@ template <class Input, class Output>
 cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const Output &output, size_t n_out) {
   const size_t item_bytes = sizeof(gk__item_type<Input>), out_bytes = sizeof(gk__item_type<Output>);
   gk__clear_detail();
-  if (n > static_cast<size_t>(-1) / (item_bytes > out_bytes ? item_bytes : out_bytes))
+  const size_t most_bytes = item_bytes > out_bytes ? item_bytes : out_bytes;
+  if (n > static_cast<size_t>(-1) / most_bytes)
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
-                    n, item_bytes);
+                    n, most_bytes);
   GK_TRY(gk__check_array(call, "input", input, n, n));
   return gk__check_array(call, "output", output, n, n_out);
 }
@@ -3846,8 +3851,9 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   const size_t available = given->ptr ? given->bytes : 0;
   int device = 0;
   if (available < bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed: create it with so many",
-                    call, available, bytes);
+    return gk__fail(cudaErrorInvalidValue,
+                    "%s: the scratch has %zu bytes, but %zu are needed: create it with at least that many", call,
+                    available, bytes);
   if (!given->ptr) return cudaSuccess;
   if (reinterpret_cast<uintptr_t>(given->ptr) % sizeof(gk__word16))
     return gk__fail(cudaErrorInvalidValue, "%s: the scratch's memory is not aligned to %zu bytes, as cudaMalloc's is",
@@ -5031,14 +5037,21 @@ template <class Input, bool SmallN> struct gk__select_tile {
   static const unsigned blocks_per_sm = has_vectors ? 6 : 4;
 #endif
 };
-/* Whether to keep an element: a predicate of it, or its flag. */
+/* Whether to keep an element: a predicate of it, or its flag. A block that knows the counts of the earlier tiles may
+ * overwrite their elements, if output is input. A predicate needs an element before it is counted; a flag does not, so
+ * wait_for_items ends the loads of a tile before its count is published. */
 template <class Predicate> struct gk__keep_if {
   Predicate predicate;
   template <class Item> GK__D bool operator()(const Item &item, size_t) const { return predicate(item); }
+  GK__D void wait_for_items() const {}
 };
 template <class Flag> struct gk__keep_flagged {
   const Flag *item_flags;
+  bool in_place;
   template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] != 0; }
+  GK__D void wait_for_items() const {
+    if (in_place) __threadfence();
+  }
 };
 
 /* Loads a thread's elements, and returns bit j set for each element j that is kept. first_idx: the index of the first,
@@ -5113,6 +5126,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   Item item[Tile::steps][vector_width];
   unsigned before[(Tile::steps + 1) / 2], tile_kept = 0;
   const unsigned long long kept = gk__select_load<Tile>(item, input, first_idx, n, is_full, keep);
+  keep.wait_for_items();
   const unsigned warp_kept = gk__select_rank<Tile>(before, kept);
   if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
   __syncthreads();
@@ -5171,7 +5185,8 @@ cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, s
 template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
-  const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags)};
+  const void *const memory = gk__memory_of(gk__input_of(input)), *const output_memory = gk__output_of(output);
+  const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags), memory == output_memory};
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n, n));
   return gk__select({"gk_select_flagged", stream, scratch}, input, output, kept_count, n, keep);
 }
@@ -5195,6 +5210,16 @@ cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t 
   return gk__copy_array("gk_copy", input, output, n, stream);
 }
 
+template <class Item> struct gk__constant {
+  Item value;
+  GK__D Item operator()(size_t) const { return value; }
+};
+template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
+  typedef typename gk__carried<gk__item_type<Output>>::type Acc;
+  const gk__constant<Acc> constant = {gk__convert<Acc, Value>::from(value)};
+  return gk__copy_array("gk_fill", gk_computed<Acc>(constant), output, n, stream);
+}
+
 template <class Item> struct gk__progression {
   Item begin, increment;
   GK__D Item operator()(size_t i) const {
@@ -5202,19 +5227,11 @@ template <class Item> struct gk__progression {
   }
 };
 template <class Output, class Begin, class Increment>
-cudaError_t gk__store_progression(const char *call, Output &output, size_t n, Begin begin, Increment increment,
-                                  cudaStream_t stream) {
+cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream) {
   typedef typename gk__carried<gk__item_type<Output>>::type Acc;
   const gk__progression<Acc> values = {gk__convert<Acc, Begin>::from(begin),
                                        gk__convert<Acc, Increment>::from(increment)};
-  return gk__copy_array(call, gk_computed<Acc>(values), output, n, stream);
-}
-template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
-  return gk__store_progression("gk_fill", output, n, value, Value(0), stream);
-}
-template <class Output, class Begin, class Increment>
-cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream) {
-  return gk__store_progression("gk_iota", output, n, begin, increment, stream);
+  return gk__copy_array("gk_iota", gk_computed<Acc>(values), output, n, stream);
 }
 
 /* 64 random bits: two words of Philox 4x32-10, of which i is the counter and the seed the key. */
@@ -5353,18 +5370,19 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  *
  * Each element of a strict product is a sum of partitions of k. A partition is a sequence of fused multiply-adds. How
  * many partitions there are, and how long, depends on m, n, k and the type alone, and not on the plan, the device, the
- * transposes and the strides. The shape of the tile, the way of the operands to shared memory and the kernel do not
+ * transposes and the strides. The shape of the tile, the path of the operands to shared memory and the kernel do not
  * change the order of the additions. So the bits are always the same.
  * ==================================================================================================================*/
 
 /* --- Arguments, epilogue and split-K ---------------------------------------------------------------------------------
  *
- * Every kernel computes tiles of C, and if k is split, one partition of k for each tile. Partials are not special for a
- * kernel: it stores the accumulators of a partition to a matrix in the scratch instead of C. A second kernel then adds
- * up these matrices in the order of the partitions, and applies the epilogue. So the bits do not depend on timing. */
+ * Every kernel computes tiles of C. If k is split, the partials of a tile are reduced in the order of the partitions,
+ * so the bits do not depend on timing: by the groups of a block (gk__reduce_groups), by the blocks of a cluster
+ * (gk__cluster_reduce), or by a second kernel. For that one, a block stores the accumulators of its partition to a
+ * matrix in the scratch; gk__reduce_partials_kernel adds up these matrices and applies the epilogue. */
 
-/* A product runs only if the flag in device memory, when there is one, is set (wanted) or clear. Emulated fp32 sets the
- * flag if an operand has values that it cannot represent: its kernels then return at once, and the strict ones run. */
+/* If there is a flag in device memory, a kernel runs only while *flag != 0 equals `wanted`. Emulated fp32 sets the flag
+ * if an operand has values that it cannot represent: its kernels then return at once, and the strict ones run. */
 struct gk__condition {
   const unsigned *flag; /* NULL: no condition */
   bool wanted;
@@ -5530,14 +5548,14 @@ template <class Plan> struct gk__parts {
   typedef decltype(Plan::cost) cost_type;
   size_t all_m, all_n, m, n;
   Plan plan, rest_plan;
-  cost_type most; /* that a cut may cost: it has to save a twentieth, because no estimate is better than that */
+  cost_type max_cost; /* of a cut, which has to save 5 %, because the estimates are no more exact */
   explicit gk__parts(size_t product_m = 0, size_t product_n = 0, const Plan &whole = Plan())
       : all_m(product_m), all_n(product_n), m(product_m), n(product_n), plan(whole), rest_plan(),
-        most(whole.cost - whole.cost / 20) {}
+        max_cost(whole.cost - whole.cost / 20) {}
   bool is_cut() const { return m < all_m || n < all_n; }
-  /* Cuts the product after the whole waves of a tile, if that is faster than all so far: by rows if there are more
-   * tiles below each other than side by side, else by columns. slots: the tiles of a wave; launch_cost: of the second
-   * launch; choose(m, n) returns a plan for m x n. */
+  /* Tries to cut the product after its last full wave of tiles, and keeps the cut if it is the fastest so far. Cuts
+   * rows if there are at least as many rows of tiles as columns of tiles, else columns. slots: the tiles of a wave;
+   * launch_cost: of the second launch; choose(m, n) returns a plan for m x n. */
   template <class Choose>
   void cut_after_waves(size_t tile_m, size_t tile_n, size_t slots, cost_type launch_cost, const Choose &choose) {
     const size_t tiles_m = gk__tile_count(all_m, tile_m), tiles_n = gk__tile_count(all_n, tile_n);
@@ -5549,12 +5567,12 @@ template <class Plan> struct gk__parts {
     const Plan of_part = choose(part_m, part_n),
                of_rest = by_rows ? choose(all_m - part, all_n) : choose(all_m, all_n - part);
     const cost_type cost = of_part.cost + of_rest.cost + launch_cost;
-    if (cost >= most) return;
+    if (cost >= max_cost) return;
     m = part_m;
     n = part_n;
     plan = of_part;
     rest_plan = of_rest;
-    most = cost;
+    max_cost = cost;
   }
   /* Calls run_part(args, plan) for each part of a product. */
   template <class Args, class Run> cudaError_t run(const Args &p, const Run &run_part) const {
@@ -6301,8 +6319,7 @@ template <class Config, class Item, class Acc> struct gk__operand_loaders {
 /* Reduces the partials of the groups of a block, group g having computed partition g, through shared memory. Each group
  * reduces some vectors of every thread: *vector_count from the *first_idx-th on. */
 template <class Sums, class Acc>
-GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int partitions, int t, int *first_idx,
-                             int *vector_count) {
+GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int t, int *first_idx, int *vector_count) {
   const int thread_items = Sums::runs * Sums::run, pitch = Sums::thread_count;
   const int most_vectors = (Sums::runs + 1) / 2; /* there are at least two groups */
   GK__UNROLL
@@ -6312,7 +6329,7 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
   *first_idx = Sums::runs * group / groups;
   *vector_count = Sums::runs * (group + 1) / groups - *first_idx;
   GK__UNROLL_BY(1)
-  for (int s = 0; s < partitions; s++) {
+  for (int s = 0; s < groups; s++) {
     const Acc *const partials = shared + (s * thread_items + *first_idx * Sums::run) * pitch + t;
     GK__UNROLL
     for (int r = 0; r < most_vectors; r++) {
@@ -6370,7 +6387,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   accumulators acc(t);
   {
     const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
-    /* The first group has the longest partition. A group may begin behind the end of k. */
+    /* The first group has the longest partition. */
     const gk__partition_range longest(p, work.part), range(p, work.part + static_cast<unsigned>(group));
     typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, t);
     typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, t);
@@ -6383,7 +6400,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
     __syncthreads();
-    gk__reduce_groups(acc, ring, group, groups, static_cast<int>(p.partitions), t, &first_idx, &vector_count);
+    gk__reduce_groups(acc, ring, group, groups, t, &first_idx, &vector_count);
   }
   gk__store_tile<Config>(typename Config::by_rows(), ring, acc, p, work, first_idx, vector_count);
 }
@@ -7300,6 +7317,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
 struct gk__matmul_gpu {
   int sms, smem_limit;
   gk_plan tensor_plan;
+  bool has_smem(size_t bytes) const { return bytes <= static_cast<size_t>(smem_limit); }
 };
 inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
   const char *const call = "gk_matmul";
@@ -7767,11 +7785,12 @@ inline unsigned gk__max_split_bits(size_t k) {
   const unsigned bits = gk__ceil_log2(k);
   return (127u + (126u - bits) / 2) << 23;
 }
-/* Launches the kernel for both operands. If there is more work than resident blocks can do at once, each operand gets
- * at least half of the blocks, or as many as it has work tiles. */
+/* Launches the kernel for both operands, with at most block_limit blocks (0: no limit), but one for each operand. If
+ * there is more work than resident blocks can do at once, each operand gets at least half of the blocks, or as many as
+ * it has work tiles. */
 template <int Preparation, class Item>
 cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, size_t k, unsigned *strict,
-                                 bool persistent, const gk__product_call &call) {
+                                 bool persistent, size_t block_limit, const gk__product_call &call) {
   typedef gk__prepared_vector<Preparation> prepared;
   for (gk__raw_operand<Item> *p : {&a, &b}) {
     const size_t edge = gk__transpose_tile, items = prepared::items;
@@ -7782,7 +7801,9 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
     p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, edge));
     p->tiling.tile_count = static_cast<unsigned>(p->tiling.tiles_x * p->tiling.tiles_y * p->batch);
   }
-  const size_t max_blocks = static_cast<size_t>(call.gpu.sms) * 16, half_blocks = max_blocks / 2;
+  const size_t all_blocks = static_cast<size_t>(call.gpu.sms) * 16,
+               max_blocks = block_limit && block_limit < all_blocks ? block_limit : all_blocks,
+               half_blocks = max_blocks > 1 ? max_blocks / 2 : 1;
   const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
   const bool all_fit = tiles_a + tiles_b <= max_blocks;
   const size_t blocks_a = tiles_a <= half_blocks || all_fit ? tiles_a : half_blocks;
@@ -7791,7 +7812,7 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
    * persistent, and the operands are small. Other kernels have several blocks on an SM; these would fill the SMs that
    * become free first, and leave the others empty (tf32, 512^3 with mma.sync: 25.7 us instead of 13.3). */
   const size_t elements = a.row_count * a.col_count * a.batch + b.row_count * b.col_count * b.batch;
-  const bool start_early = persistent && elements <= (size_t(1) << 22);
+  const bool start_early = persistent && !block_limit && elements <= (size_t(1) << 22);
   return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__prepare_kernel<Preparation, Item>),
                            static_cast<unsigned>(blocks_a + blocks_b), static_cast<unsigned>(gk__prepare_threads), 0,
                            call.stream, a, b, static_cast<unsigned>(blocks_a), start_early, gk__min_split_bits(),
@@ -8266,15 +8287,14 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   unsigned char *const ring = gk__align_shared<GK__RING_ALIGNMENT>(dynamic_shared);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  const unsigned partition = blockIdx.y;
   gk__work_tile work = gk__work_tile_of<Config>(p, p.first_tile + blockIdx.x);
-  work.part = partition;
+  work.part = blockIdx.y;
   const unsigned warp_id = threadIdx.x / 32;
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
   gk__mma_accumulators<Config> acc;
   {
-    const size_t partition_depth = p.partition_stages * stage_depth, k_begin = partition * partition_depth;
+    const size_t partition_depth = p.partition_stages * stage_depth, k_begin = work.part * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
     gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, loop::parts, Config::order_a> a(
         p.a, work.batch, work.row0, p.m, k_begin, k_end);
@@ -8326,10 +8346,11 @@ template <int Products, class Element, class Config> gk__mma_tile gk__mma_tile_o
           Config::thread_count};
 }
 template <class Element, class Out, class Func>
-cudaError_t gk__mma_launch(const gk__kernel<gk__mma_args<Element, Out, Func>> &kernel, const gk__mma_tile &tile,
+cudaError_t gk__mma_launch(const gk__kernel<gk__mma_args<Element, Out, Func>> &kernel, const gk__mma_tile &mma_tile,
                            gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
   typedef gk__tensor_args<Element, Out, Func> args;
-  const size_t tiles = gk__tile_count(p.m, p.n, tile.bm, tile.bn), k_stages = gk_ceil_div(p.k, tile.stage_depth);
+  const size_t tiles = gk__tile_count(p.m, p.n, mma_tile.bm, mma_tile.bn),
+               k_stages = gk_ceil_div(p.k, mma_tile.stage_depth);
   p.partitions = static_cast<unsigned>(plan.partitions);
   const auto launch = [=](const args &part, size_t blocks) -> cudaError_t {
     gk__mma_args<Element, Out, Func> q(part);
@@ -8341,7 +8362,7 @@ cudaError_t gk__mma_launch(const gk__kernel<gk__mma_args<Element, Out, Func>> &k
       q.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", kernel,
                                dim3(static_cast<unsigned>(now), static_cast<unsigned>(plan.partitions)),
-                               tile.thread_count, tile.smem(plan.stages), call->stream, q));
+                               mma_tile.thread_count, mma_tile.smem(plan.stages), call->stream, q));
     }
     return cudaSuccess;
   };
@@ -8374,16 +8395,16 @@ struct gk__mma_cheapest {
 /* Gives *plans every plan with this configuration, if its ring fits into shared memory. A partition has at least three
  * stages, and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
 template <class Plans>
-void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &tile, int stages, const gk__mma_cost &cost,
+void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile, int stages, const gk__mma_cost &cost,
                          size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
   const size_t sms = static_cast<size_t>(gpu.sms), partial_bytes = gk__partial_bytes<float>(m, n);
-  const size_t fit = static_cast<size_t>(gpu.smem_limit) / tile.smem(stages);
+  const size_t fit = static_cast<size_t>(gpu.smem_limit) / mma_tile.smem(stages);
   const size_t blocks_per_sm = fit < cost.blocks ? fit : cost.blocks, wave = sms * blocks_per_sm;
-  const size_t k_stages = gk_ceil_div(k, tile.stage_depth);
+  const size_t k_stages = gk_ceil_div(k, mma_tile.stage_depth);
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
   const size_t max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
-  const size_t all =
-      gk__saturated_product(gk__saturated_product(gk__tile_count(m, tile.bm), gk__tile_count(n, tile.bn)), batch);
+  const size_t all = gk__saturated_product(
+      gk__saturated_product(gk__tile_count(m, mma_tile.bm), gk__tile_count(n, mma_tile.bn)), batch);
   gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
   for (; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
@@ -8438,7 +8459,7 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
   const gk__mma_tile large_tile = gk__mma_tile_of<Products, Element, large>(),
                      small_tile = gk__mma_tile_of<Products, Element, typename tiles::small_config>();
   int stages = large::stages;
-  if (stages > 3 && large_tile.smem(stages) > static_cast<size_t>(gpu.smem_limit)) stages = 3;
+  if (stages > 3 && !gpu.has_smem(large_tile.smem(stages))) stages = 3;
   gk__plan_mma_config(plans, 0, large_tile, stages, costs[0], m, n, k, batch, gpu);
   gk__plan_mma_config(plans, 1, small_tile, tiles::small_config::stages, costs[1], m, n, k, batch, gpu);
 }
@@ -8518,7 +8539,8 @@ cudaError_t gk__plan_mma(const Args &p, gk__parts<gk__mma_plan> *parts, gk__prod
  *
  * These instructions exist in code for sm_90a only. */
 
-static const size_t gk__wgmma_max_tiles = 0x7fffffff / 8; /* of a launch */
+/* Tiles of a product and its batch, at most: they are numbered in 32 bits. */
+static const size_t gk__wgmma_max_tiles = 0x7fffffff / 8;
 
 /* Stands for paths that a type or a build does not have. */
 struct gk__no_path {
@@ -8531,7 +8553,8 @@ struct gk__no_path {
 
 #ifdef GK__WGMMA
 
-/* map, operand: the CUtensorMapDataType of C, and that of A and B. Floats are loaded as tf32: TMA rounds them. */
+/* map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7 FLOAT32, 9 BFLOAT16, and 11
+ * TFLOAT32, to which TMA rounds floats). */
 template <class Element> struct gk__wgmma_type;
 template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6, operand = 6; };
 template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
@@ -8546,7 +8569,7 @@ struct __align__(128) gk__tensor_map {
 /* The blocks of a cluster compute 2^row_shift x 2^col_shift adjacent tiles, each by 2^k_shift blocks that split its k.
  * The tiles of a row share a, those of a column b: each block loads a part and multicasts it to the others. */
 struct gk__wgmma_cluster {
-  unsigned k_shift, row_shift, col_shift; /* row_shift, col_shift: 0 or 1 */
+  unsigned k_shift, row_shift, col_shift; /* row_shift, col_shift: 0 or 1, so each is also the mask of its rank */
   GK__HD unsigned tile_shift() const { return row_shift + col_shift; }
   GK__HD unsigned size_shift() const { return k_shift + tile_shift(); }
   GK__HD unsigned size() const { return 1u << size_shift(); }
@@ -8555,6 +8578,8 @@ struct gk__wgmma_cluster {
   GK__D unsigned col_rank() const { return blockIdx.x >> row_shift & col_shift; }
   GK__D unsigned tile_rank() const { return rank() & ((1u << tile_shift()) - 1); }
   GK__D unsigned k_rank() const { return rank() >> tile_shift(); }
+  GK__D unsigned cluster_idx() const { return blockIdx.x >> size_shift(); }
+  GK__D unsigned cluster_count() const { return gridDim.x >> size_shift(); }
 };
 /* The kernel computes tiles of A B with rows of A and columns of B; with `swapped`, a and b are B^T and A^T, and the
  * tiles those of C^T. */
@@ -8567,13 +8592,13 @@ struct gk__wgmma_params {
   unsigned first_row, first_col;           /* of this part of C in C */
   gk__wgmma_cluster cluster;
   unsigned tiles_m, tiles_n;     /* of one C, in the tiles of a cluster */
-  unsigned first_tile, end_tile; /* of this launch, numbered through the batch, likewise */
+  unsigned first_tile, end_tile; /* of this launch, in the tiles of a cluster, numbered through the batch */
   unsigned raster_rows;          /* raster order: groups of this many rows, which share their operands in L2 */
   float alpha, beta;
   const unsigned *fallback_flag; /* emulated fp32: in device memory; if it is set, the kernel returns at once */
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
   bool swapped, limited;                           /* limited: to the caller's max_blocks */
-  bool tma_store;                                  /* TMA stores C, which is alpha A B; else threads do */
+  bool tma_store;                                  /* TMA stores C, without a beta; else threads do */
   /* A is split into 2^split_shift matrices, of which the first longer_count ones have one row more and the map
    * longer_a. A row of a map has a row of each matrix, lda elements after each other. The first one begins at element
    * `lead`. */
@@ -8590,7 +8615,7 @@ template <class Func> struct gk__wgmma_args : gk__wgmma_params {
  * goes through registers. So the accumulators have the columns of the tile as their rows. */
 template <int Products, int Rows, int Cols, int Stages, bool InRegisters = false> struct gk__wgmma_shape {
   typedef std::integral_constant<bool, InRegisters> in_registers;
-  static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
+  static const int products = Products, parts = Products > 1 ? GK__BF16_PARTS : 1, row_count = Rows, col_count = Cols,
                    stages = Stages;
   static const int m64_count = !InRegisters && Rows > 128 ? 2 : 1; /* wgmma tiles of 64 rows per consumer warpgroup */
   static const int consumers = InRegisters ? Cols / 64 : Rows / 64 / m64_count, thread_count = 128 * (consumers + 1);
@@ -8674,10 +8699,10 @@ GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk
   return {first_block, min(p.k_blocks, block_count - first_block), begin, end};
 }
 
-/* Called by one thread: loads a or b of the block's work tiles. Each operand has a thread, which issues half of what a
- * k block needs. If two blocks share the operand, each loads half of the rows of each box, for both. (A multicast to
- * one block alone takes longer than a load.) Boxes beyond the end of an MN-major operand are not loaded: the elements
- * in their place only reach accumulators that are not stored. */
+/* Called by one thread: loads a or b for all work tiles of the block. If another block of the cluster shares the
+ * operand, each of the two loads half of the rows of each box, and multicasts them to both. (For one block alone a
+ * multicast takes longer than a load.) Boxes beyond the end of an MN-major operand are not loaded: stale elements in
+ * their place only reach accumulators that are not stored. */
 template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
@@ -8686,8 +8711,8 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
   /* The blocks that share it: this one, and that of the other row (b) or column (a). */
   const unsigned other = OfB ? 1 : 1u << p.cluster.row_shift;
   const unsigned short ranks = static_cast<unsigned short>(1u << p.cluster.rank() | 1u << (p.cluster.rank() ^ other));
-  for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster.size_shift()); tile_idx < p.end_tile;
-       tile_idx += gridDim.x >> p.cluster.size_shift()) {
+  for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;
+       tile_idx += p.cluster.cluster_count()) {
     const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
     const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
     const gk__tensor_map *map = OfB ? &p.b : &p.a;
@@ -8728,7 +8753,8 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
   }
 }
 
-/* Called by all consumers: clears what is not of the rows of A in the next stage, which has k block k_block. */
+/* Called by all consumers, for k block k_block, which is in the next stage: clears the elements of the tile of A that
+ * belong to other rows of A. */
 template <class Shape, class Element>
 GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const gk__wgmma_k_range &range,
                                    unsigned k_block) {
@@ -8750,9 +8776,9 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
 
 /* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes
  * first. The three products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
-template <int Products> GK__D unsigned gk__bf16_part(int i, bool of_b) {
+GK__D unsigned gk__bf16_part(int i, bool of_b) {
   const unsigned a[] = {0, 1, 2, 0, 1, 0}, b[] = {2, 1, 0, 1, 0, 0};
-  return of_b ? b[i + 6 - Products] : a[i + 6 - Products];
+  return of_b ? b[i] : a[i];
 }
 
 /* The main loop of a consumer warpgroup, for k blocks first_k_block ... end_k_block - 1 of this block. A stage is
@@ -8787,8 +8813,8 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       float part[1][Shape::acc_count];
       GK__UNROLL
       for (int product = 0; product < Shape::products; product++) {
-        const uint64_t of_a = a + gk__bf16_part<Shape::products>(product, false) * (Shape::a_bytes / 16);
-        const uint64_t of_b = b + gk__bf16_part<Shape::products>(product, true) * (Shape::b_bytes / 16);
+        const uint64_t of_a = a + gk__bf16_part(product, false) * (Shape::a_bytes / 16);
+        const uint64_t of_b = b + gk__bf16_part(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
           gk__ptx_wgmma<Kind, TransA, TransB>(part[0], of_a + i * step_a, of_b + i * step_b, i > 0 || product > 0);
@@ -9175,11 +9201,12 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
     if (warp_id == 0 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, false>(p, pipe);
     if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe);
-    if (p.cluster.size() > 1) gk__cluster_barrier_relaxed(); /* that of the consumers */
+    if (p.cluster.size() > 1)
+      gk__cluster_barrier_relaxed(); /* all threads of the cluster arrive, as the consumers do */
   } else {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<232>();
-    for (unsigned tile_idx = p.first_tile + (blockIdx.x >> p.cluster.size_shift()); tile_idx < p.end_tile;
-         tile_idx += gridDim.x >> p.cluster.size_shift()) {
+    for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;
+         tile_idx += p.cluster.cluster_count()) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
       const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
       float acc[Shape::m64_count][Shape::acc_count];
@@ -9292,21 +9319,22 @@ template <class Shape, class Element, class Out, class Func> gk__wgmma_tile_kern
 /* Launches the kernel, as often as needed. The blocks are persistent, but if they split the k of their tiles, each has
  * only one. */
 template <class Element, class Out, class Func>
-cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile, const gk__tensor_args<Element, Out, Func> &x,
+cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__tensor_args<Element, Out, Func> &x,
                              gk__wgmma_cluster cluster, const gk__product_call &call) {
   typedef gk__wgmma_type<Out> out_type;
   if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
   gk__wgmma_args<Func> p(x.func);
-  p.swapped = tile.in_registers && !x.a.k_major;
+  p.swapped = tile_kernel.in_registers && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
   const size_t split = a.split, part_rows = gk_ceil_div(row_count, split);
-  const size_t tiles_m = split * gk_ceil_div(part_rows, static_cast<size_t>(tile.row_count) << cluster.row_shift),
-               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(tile.col_count) << cluster.col_shift);
-  const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile.row_count;
+  const size_t tiles_m =
+                   split * gk_ceil_div(part_rows, static_cast<size_t>(tile_kernel.row_count) << cluster.row_shift),
+               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(tile_kernel.col_count) << cluster.col_shift);
+  const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count;
   const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
-  const bool transposed = tile.in_registers && !p.swapped; /* see gk__quad_layout */
+  const bool transposed = tile_kernel.in_registers && !p.swapped; /* see gk__quad_layout */
   /* If a has fewer rows than a tile, its boxes have only these, rounded up to 8: TMA spends more time on zeros than on
    * elements. The stale elements in their place only reach accumulators that are not stored. */
   const size_t box_rows = part_rows < max_rows ? gk_round_up(part_rows, size_t(8) << cluster.col_shift) : max_rows;
@@ -9317,8 +9345,8 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile, const gk__tensor_
   p.cluster = cluster;
   p.box_rows = static_cast<unsigned>(box_rows);
   const bool mapped =
-      gk__map_a(&p, a, row_count, x.k, x.batch, tile.parts) &&
-      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile.parts, tile.col_count, cluster.row_shift) &&
+      gk__map_a(&p, a, row_count, x.k, x.batch, tile_kernel.parts) &&
+      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.parts, tile_kernel.col_count, cluster.row_shift) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
@@ -9338,7 +9366,8 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile, const gk__tensor_
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
-  while (p.raster_rows * p.raster_rows * 2 * tile.row_count <= static_cast<unsigned>(call.gpu.sms) * tile.col_count)
+  while (p.raster_rows * p.raster_rows * 2 * tile_kernel.row_count <=
+         static_cast<unsigned>(call.gpu.sms) * tile_kernel.col_count)
     p.raster_rows *= 2;
   if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
   p.alpha = x.alpha;
@@ -9360,17 +9389,17 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile, const gk__tensor_
    * and 1.21 (bf16) times as long, 12000 x 12000 x 12000 1.3; of 102 products none takes less than 0.98 (H100). */
   const unsigned launch_stages = 768;
   const unsigned launch_tiles = at_once * (cluster.k_shift > 0 ? 1 : gk_ceil_div(launch_stages, p.k_blocks));
-  tile.kernel.cluster_blocks = cluster.size();
+  tile_kernel.kernel.cluster_blocks = cluster.size();
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, blocks = left < at_once ? left : at_once;
     p.end_tile = left < launch_tiles ? tiles : p.first_tile + launch_tiles;
-    GK_TRY(gk__launch_kernel("gk_matmul", tile.kernel, blocks * cluster.size(), tile.thread_count, tile.smem,
-                             call.stream, p));
+    GK_TRY(gk__launch_kernel("gk_matmul", tile_kernel.kernel, blocks * cluster.size(), tile_kernel.thread_count,
+                             tile_kernel.smem, call.stream, p));
   }
   return cudaSuccess;
 }
 
-/* The cost of a tile in nanoseconds: for each k block (128 bytes of k) and product of parts, and the rest. */
+/* The time of a tile in ns: k_block_time for each 128 bytes of k and each product of parts, and overhead. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, overhead;
@@ -9413,10 +9442,10 @@ struct gk__wgmma_query {
  * Clusters of more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run
  * at once.
  *
- * Fitted to the times of all tiles and clusters for 1,124 products of bfloat16 and tf32 on H100s, measured in turns, so
- * that all have the same clocks. The choices take 3.7 % (bfloat16) and 2.0 % (tf32) longer than the best that were
- * measured. The best without shared operands take 4.5 and 3.4 % longer, at most 1.57 times as long; the best that
- * either share operands or split k, 0.6 and 0.9 %. */
+ * Fitted to the times of all tiles and clusters for 1,124 products of bfloat16 and tf32, in CUDA graphs on H100s,
+ * measured in turns, so that all have the same clocks; `make bench-refit` fits only the other kernels. The choices take
+ * 3.7 % (bfloat16) and 2.0 % (tf32) longer than the best that were measured. The best without shared operands take 4.5
+ * and 3.4 % longer, at most 1.57 times as long; the best that either share operands or split k, 0.6 and 0.9 %. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &costs,
                                          const gk__wgmma_cluster &cluster) {
   const size_t all = gk__tile_count(query.row_count(), query.col_count(), costs.row_count << cluster.row_shift,
@@ -9871,8 +9900,7 @@ struct gk__tile_facts {
 };
 /* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
-  int thin; /* m or n is so small that the kernel of thin products computes C, with 32 sequences of FMAs in each
-             * partition */
+  bool thin; /* the kernel of thin products computes C, with 32 sequences of FMAs in each partition */
   unsigned partitions;
   int depth;
 };
@@ -9881,7 +9909,8 @@ inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
   return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
 }
 /* What the choice of a tile depends on. hopper: the Hopper kernels that can compute the product, as gk__tile_facts
- * numbers them. wanted: the plan that the caller asks for; if there is none such, the closest one is used. */
+ * numbers them. wanted: the plan that the caller asks for. Without Hopper's kernels, 64 x 128 stands for all of theirs;
+ * otherwise the last of gk__tiles stands for a tile that does not exist. */
 struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
@@ -9910,8 +9939,9 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, co
     const size_t blocks_per_sm = gk_ceil_div(rest, sms);
     /* The last partitions start last. */
     const size_t rest_depth = partitions > 1 && rest <= tiles ? last : depth;
-    clocks += (work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin) *
-              rest_depth / depth;
+    const unsigned long long whole =
+        work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin;
+    clocks += whole / depth * rest_depth + whole % depth * rest_depth / depth; /* whole * rest_depth may overflow */
   }
   return clocks;
 }
@@ -10026,7 +10056,7 @@ inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
 /* k > 0 in partitions of whole steps of `quantum`, but for the last one; in fewer than wanted if these cover k. */
 inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum) {
   const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
-  return {0, static_cast<unsigned>(gk_ceil_div(k, depth)), static_cast<int>(depth)};
+  return {false, static_cast<unsigned>(gk_ceil_div(k, depth)), static_cast<int>(depth)};
 }
 /* The number of partitions with which both the portable tiles alone and all tiles, Hopper's included, take about as
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
@@ -10061,22 +10091,22 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
   }
   return partitions;
 }
+/* Whether the kernel of thin products is to compute a product. */
+inline bool gk__is_thin(size_t m, size_t n, size_t k) { return (m < n ? m : n) <= GK__THIN_ROWS && k >= 128; }
 /* How k is split: a function of m, n, k and the type alone. */
 template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) {
   const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m, longest = size_t(1) << 30;
   size_t partitions = 1, quantum = 16;
-  int thin = 0;
-  if (short_dim > 0 && short_dim <= GK__THIN_ROWS && k >= 128) {
-    thin = 1;
+  const bool thin = short_dim > 0 && gk__is_thin(m, n, k);
+  if (thin) {
     quantum = 128;
     partitions = gk__thin_partitions(long_dim, k);
-  } else if (short_dim > 0 && gk__tile_count(m, n, 128, 128) < 2048 && k >= gk__tiles<Acc>::least_k(m, n) &&
-             k < longest) {
-    partitions = gk__best_partitions<Acc>(m, n, k, quantum);
+  } else if (short_dim > 0 && gk__tile_count(m, n, 128, 128) < 2048 && k >= gk__tiles<Acc>::least_k(m, n)) {
+    partitions = gk__best_partitions<Acc>(m, n, k < longest ? k : longest - 1, quantum);
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (partitions < fewest) partitions = fewest;
-  gk__split_k order = {0, 1, 1};
+  gk__split_k order = {false, 1, 1};
   if (k > 0) order = gk__split_evenly(k, partitions, quantum);
   order.thin = thin;
   return order;
@@ -10116,7 +10146,8 @@ template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_qu
     return gk__plan_tile<Acc>(part);
   };
   gk__parts<gk__tile_choice> parts(query.m, query.n, choose(query.m, query.n));
-  for (int i = 0; i < tiles::item_count && query.batch == 1 && query.wanted == GK_PLAN_AUTO; i++) {
+  if (query.batch != 1 || query.wanted != GK_PLAN_AUTO) return parts;
+  for (int i = 0; i < tiles::item_count; i++) {
     const gk__tile_facts tile_facts = tiles::facts(i);
     if (tile_facts.hopper <= query.hopper)
       parts.cut_after_waves(tile_facts.row_count, tile_facts.col_count,
@@ -10160,13 +10191,14 @@ gk__portable_kernel(const gk__kernel<Args> &kernel = GK__KERNEL(gk__matmul_kerne
 /* The groups of a block each take a partition, if there are no more partitions than groups and their stages fit in
  * shared memory. */
 template <class Args>
-cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile, const Args &p, gk__product_call *call) {
-  const size_t tile_m = tile.bm, tile_n = tile.bn, tile_bytes = tile_m * tile_n * sizeof(typename Args::acc_type);
+cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Args &p, gk__product_call *call) {
+  const size_t tile_m = tile_kernel.bm, tile_n = tile_kernel.bn,
+               tile_bytes = tile_m * tile_n * sizeof(typename Args::acc_type);
   /* Accumulators replace the operands. */
-  const size_t group_bytes = tile.ring_bytes > tile_bytes ? tile.ring_bytes : tile_bytes;
-  size_t groups = p.partitions <= tile.groups ? p.partitions : 1;
-  if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(call->gpu.smem_limit)) groups = 1;
-  const size_t block_smem = groups > 1 ? groups * group_bytes : tile.ring_bytes;
+  const size_t group_bytes = tile_kernel.ring_bytes > tile_bytes ? tile_kernel.ring_bytes : tile_bytes;
+  size_t groups = p.partitions <= tile_kernel.groups ? p.partitions : 1;
+  if (groups > 1 && !call->gpu.has_smem(groups * group_bytes)) groups = 1;
+  const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
   const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   const auto launch = [=](const Args &part, size_t blocks) {
@@ -10175,10 +10207,11 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile, const Args &p, g
      * multiprocessors that are free first. */
     const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
     const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-    const size_t smem = blocks_per_sm < tile.spread_blocks && sm_smem / (blocks_per_sm + 1) > block_smem
+    const size_t smem = blocks_per_sm < tile_kernel.spread_blocks && sm_smem / (blocks_per_sm + 1) > block_smem
                             ? sm_smem / (blocks_per_sm + 1)
                             : block_smem;
-    return gk__launch_product(*call, tile.kernel, blocks, static_cast<int>(groups) * tile.thread_count, smem, part);
+    return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
+                              smem, part);
   };
   const bool fits = blocks_per_tile == 1 || p.partial_bytes() <= GK__PARTIALS_BYTES;
   const size_t most_tiles =
@@ -10210,7 +10243,7 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
   const auto kernel = has_one ? GK__KERNEL(gk__thin_kernel<1, Args>) : GK__KERNEL(gk__thin_kernel<GK__THIN_ROWS, Args>);
   const auto launch = [=](const Args &part, size_t blocks) -> cudaError_t {
     gk__thin_args<Args> thin(part, transposed);
-    thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(call->gpu.smem_limit);
+    thin.in_ring = ring_bytes && call->gpu.has_smem(ring_bytes);
     return gk__launch_product(*call, kernel, blocks, GK__THIN_THREADS,
                               thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, thin);
   };
@@ -10272,8 +10305,8 @@ gk__tile_kernel<gk__matmul_args<Item, Out, double, Func>>
 gk__portable_kernel_of(const gk__matmul_args<Item, Out, double, Func> &, gk_plan plan, const gk__matmul_gpu &gpu) {
   typedef gk__matmul_args<Item, Out, double, Func> args;
   typedef gk__mma_f64_block<64, 128, 32, 1> wide;
-  /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
-  const bool has_wide = gk__ring_bytes<wide, args>() + 64 <= static_cast<size_t>(gpu.smem_limit);
+  /* Its blocks have 90 KB of shared memory; those of sm_75 have 64 KB at most. Smaller tiles give the same bits. */
+  const bool has_wide = gpu.has_smem(gk__ring_bytes<wide, args>());
   /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. The best portable plans of 932
    * products take 1.04 times as long without the tile of 32 x 32, 1.05 without 32 x 64, 1.01 without 64 x 128 (H200).
    */
@@ -10295,7 +10328,7 @@ struct gk__product {
   gk_plan plan;
   bool is_half_type() const { return item_bytes == 2; }
   bool is_float() const { return item_bytes == 4; }
-  bool is_thin() const { return (m < n ? m : n) <= GK__THIN_ROWS && k >= 128; }
+  bool is_thin() const { return gk__is_thin(m, n, k); }
 };
 /* A prepared copy of an operand, in elements of `bytes` bytes; part and matrix are in bytes. An operand that is split
  * into bf16 parts has them one after the other. */
@@ -10389,7 +10422,8 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
     return is_half_type ? "this precision is one of float; half types have the tensor cores by default"
                         : "this precision is one of float, and double has none but the strict one";
   if (forced && !asked)
-    return "this plan is one of tensor cores, and a strict product has none: ask for another precision";
+    return "this plan is one of tensor cores, which half types have by default, floats by GK_PRECISION_TF32 or "
+           "_EMULATED, and doubles and GK_PRECISION_STRICT not at all";
   if (tiled && asked && !is_half_type)
     return "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
   if (forced && gpu.tensor_plan == GK_PLAN_AUTO)
@@ -10399,7 +10433,8 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
   if (p.plan == GK_PLAN_MMA && gpu.tensor_plan != GK_PLAN_MMA)
     return "this plan needs other code than that for sm_90a, which multiplies by wgmma: build the program for sm_90";
   if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
-    return "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
+    return "this plan is for m, n and k below 2^31, rows and matrices less than 2^37 elements apart, and fewer than "
+           "2^28 tiles of 64 x 64";
   return NULL;
 }
 /* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
@@ -10423,7 +10458,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
 }
 
 /* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, where those are
- * faster than copies of the operands and the other kernels of tensor cores. It takes 0.6 to 0.9 of their time if all
+ * faster than copies of the operands and the other kernels of tensor cores. It takes 0.5 to 0.9 of their time if all
  * tiles run at once and k is short: 77 x 33 x 108 4.0 us (7.7), 91 x 340 x 250 5.4 (6.4); but 1435 x 323 x 48 takes
  * 1.4 times as long, and 27 x 83 x 523 1.3 (H100). */
 inline bool gk__is_small(const gk__product &p, int sms) {
@@ -10528,23 +10563,24 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? 1 : 0;
   }
   /* A kernel, and what a launch needs to know of its shape. */
-  struct tile_kernel {
+  struct kernel_type {
     gk__kernel<args, unsigned> kernel;
     int resident, thread_count, smem;
   };
-  template <class Shape> static tile_kernel kernel() {
+  template <class Shape> static kernel_type kernel() {
     return {GK__KERNEL(gk__f64_kernel<Shape, args>), Shape::resident, Shape::producers + Shape::consumers,
             Shape::ring_bytes};
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
     const gk_plan plan = tile_facts.plan;
-    const tile_kernel tile = plan == GK__PLAN_HOPPER_32_64 ? kernel<gk__f64_32x64>()
-                             : plan == GK__PLAN_HOPPER_64  ? kernel<gk__f64_64x64>()
-                                                           : kernel<gk__f64_64x128>();
-    const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * tile.resident));
+    const kernel_type tile_kernel = plan == GK__PLAN_HOPPER_32_64 ? kernel<gk__f64_32x64>()
+                                    : plan == GK__PLAN_HOPPER_64  ? kernel<gk__f64_64x64>()
+                                                                  : kernel<gk__f64_64x128>();
+    const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * tile_kernel.resident));
     const auto launch = [=](const args &part, size_t work_count) {
-      return gk__launch_product(*call, tile.kernel, work_count < max_grid ? work_count : max_grid, tile.thread_count,
-                                static_cast<size_t>(tile.smem), part, static_cast<unsigned>(work_count));
+      return gk__launch_product(*call, tile_kernel.kernel, work_count < max_grid ? work_count : max_grid,
+                                tile_kernel.thread_count, static_cast<size_t>(tile_kernel.smem), part,
+                                static_cast<unsigned>(work_count));
     };
     return gk__launch_batches(p, tile_facts.tile_count(p.m, p.n) * p.partitions, p.partitions > 1, call, launch, true);
   }
@@ -10570,7 +10606,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
         p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
         !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
         tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
-        tile_type::warps * tile_type::smem > gpu.smem_limit)
+        !gpu.has_smem(tile_type::warps * tile_type::smem))
       return false;
     const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, gpu) * tile_type::warps;
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
@@ -10721,7 +10757,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     if (plan.a.wanted || plan.b.wanted)
       GK_TRY(gk__prepare_operands<Preparation>(gk__prepared_operand<Item>(plan.a, from_a, p.batch, work_a),
                                                gk__prepared_operand<Item>(plan.b, from_b, p.batch, work_b), p.k,
-                                               fallback_flag, plan.plan == GK_PLAN_WGMMA, *call));
+                                               fallback_flag, plan.plan == GK_PLAN_WGMMA, p.max_blocks, *call));
     GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, *call)
                                       : mma_parts.run(q, run_mma));
     if (fallback_flag) GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, call));
@@ -10762,7 +10798,7 @@ struct gk__half_block : gk__block_config<gk__accumulators_half<Element, 32, 32, 
 template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
   template <class Args> static cudaError_t run_small(Args p, gk__product_call *call) {
     typedef gk__half_block<Item> Config;
-    const size_t room = (static_cast<size_t>(call->gpu.smem_limit) - 64) / gk__ring_bytes<Config, Args>(),
+    const size_t room = static_cast<size_t>(call->gpu.smem_limit) / gk__ring_bytes<Config, Args>(),
                  most = Config::groups;
     const gk__split_k order = gk__split_evenly(p.k, room < most ? room : most, Config::bk);
     p.partitions = order.partitions;
@@ -10847,10 +10883,10 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
                     c == a ? "A" : "B");
   if (opts.precision < GK_PRECISION_DEFAULT || opts.precision > GK_PRECISION_EMULATED)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is not a gk_precision",
                     static_cast<int>(opts.precision));
   if (opts.plan < GK_PLAN_AUTO || opts.plan > GK_PLAN_SIMT)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(opts.plan));
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is not a gk_plan", static_cast<int>(opts.plan));
   /* Without k nothing is read of A and B, which may be null. C++ knows no offset from a null pointer. */
   if (p.k == 0) p.a = p.b = reinterpret_cast<const typename Args::item_type *>(p.c);
   return cudaSuccess;
@@ -11788,6 +11824,8 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
   GK_TRY(gk__check_product_sizes(a, gk__pointer_to(b), c, m, n, k, options.matmul)); /* of B a rank has a part */
   GK_TRY(whole.check(gk__pointer_to(c)));
   if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
+  GK_TRY(
+      gk__check_size(ctx.call, "B", b, gk__matrix_extent(whole.rows_of(ctx.rank).item_count, n, options.matmul.ldb)));
   GK_TRY(whole.choose_buffer());
   return whole.end(gk__multiply_parts(&whole, gk__input_of(a), gk__output_of(c), m));
 }
@@ -12389,7 +12427,7 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_
       best_resident = resident;
     }
   }
-  if (!best)
+  if (!best_resident)
     return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", __func__, smem);
   *block_threads = best;
   return cudaSuccess;

@@ -239,6 +239,7 @@ TEST(arrays_that_are_too_small) {
   gk_array<unsigned char> flags(n), less_flags(n - 1);
   gk_array<size_t> count(1), no_count;
   gk_array<gk_arg<float>> no_place;
+  gk_array<char> bytes(5);
   float value = -1;
   x.clear();
   matrix.clear();
@@ -248,6 +249,7 @@ TEST(arrays_that_are_too_small) {
 #define TOO_SMALL(detail, ...) EXPECT_ERROR(cudaErrorInvalidValue, detail, __VA_ARGS__)
   TOO_SMALL("gk_reduce: input is a gk_array of 99 elements, but the call uses 100",
             gk_reduce(less, one, n, gk_op_max()));
+  TOO_SMALL("but the call uses 18446744073709551615", gk_reduce(bytes, bytes, SIZE_MAX, gk_op_max()));
   TOO_SMALL("gk_reduce: output is a gk_array of 0 elements, but the call uses 1", gk_reduce(x, none, n, gk_op_max()));
   TOO_SMALL("gk_reduce: output is a gk_array of 0", gk_reduce(x, none, 0, gk_op_max()));
   TOO_SMALL("gk_reduce: input", gk_reduce_sum(less, one, n));
@@ -296,7 +298,8 @@ TEST(arrays_that_are_too_small) {
   TOO_SMALL("gk_matmul: C is a gk_array of 12 elements, but the call uses 24", gk_matmul_ex(a, b, c, 3, 4, 2, &opts));
   opts.stride_a = static_cast<size_t>(-1) / 2;
   opts.batch = 5; /* the extent is more than a size_t */
-  TOO_SMALL("is more than memory can address", gk_matmul_ex(a, b, c.data(), 3, 4, 2, &opts));
+  TOO_SMALL("gk_matmul: A is a gk_array of 6 elements, but the call uses 18446744073709551615",
+            gk_matmul_ex(a, b, c.data(), 3, 4, 2, &opts));
 #undef TOO_SMALL
   EXPECT_OK(gk_reduce_rows(matrix, row, rows, cols, ld, gk_op_sum()));
   EXPECT_OK(gk_reduce_columns(matrix, col, rows, cols, ld, gk_op_sum()));

@@ -48,6 +48,8 @@ TEST(fills_and_progressions) {
   gk_array<unsigned char> bytes(300);
   EXPECT_OK(gk_fill(x, 1000, 2.5));
   EXPECT_SAME(on_host(x), std::vector<float>(1000, 2.5f), "fill");
+  EXPECT_OK(gk_fill(x, 1000, -0.0f));
+  EXPECT_SAME(on_host(x), std::vector<float>(1000, -0.0f), "fill by -0");
   EXPECT_OK(gk_fill(h, 10, 0.5));
   EXPECT_SAME(on_host(h), std::vector<__half>(10, make<__half>(0.5)), "halves");
   EXPECT_OK(gk_iota(k, 1000, -5, 3));

@@ -498,7 +498,7 @@ TEST(errors_are_told_and_change_nothing) {
       {in.ptr, out.ptr, SIZE_MAX / 4 + 1, &scratch, "n = 4611686018427387904 elements of 4 bytes are more than memory"},
       {in.ptr, out.ptr, SIZE_MAX, NULL, "are more than memory can address"},
       {in.ptr, out.ptr, n, &small,
-       "gk_reduce: the scratch has 33023 bytes, but 33024 are needed: create it with so many"},
+       "gk_reduce: the scratch has 33023 bytes, but 33024 are needed: create it with at least that many"},
       {in.ptr, out.ptr, n, &empty, "gk_reduce: the scratch has 0 bytes, but 33024 are needed"},
   };
   for (const auto &c : cases) {

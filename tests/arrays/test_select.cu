@@ -61,14 +61,20 @@ static void check(size_t n, float limit, size_t offset, const gk_scratch *scratc
     std::copy(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(out_offset));
     EXPECT_SAME(got, all, "%s, n = %zu, below %g, flagged %d", name, n, static_cast<double>(limit), flagged);
   }
-  gk_array<T> in_place(host);
-  EXPECT_OK(gk_select(in_place.data() + offset, in_place.data() + offset, count, n, below{limit}, 0, scratch));
-  EXPECT_EQ(static_cast<size_t>(count.get(0)), expected.size());
-  std::vector<T> all = host;
-  std::copy(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(offset));
-  std::vector<T> found(n + offset);
-  in_place.copy_to(found);
-  EXPECT_SAME(found, all, "%s, in place, n = %zu", name, n);
+  for (int flagged = 0; flagged < 2; flagged++) {
+    gk_array<T> in_place(host);
+    T *const items = in_place.data() + offset;
+    if (flagged)
+      EXPECT_OK(gk_select_flagged(items, flags, items, count, n, 0, scratch));
+    else
+      EXPECT_OK(gk_select(items, items, count, n, below{limit}, 0, scratch));
+    EXPECT_EQ(static_cast<size_t>(count.get(0)), expected.size());
+    std::vector<T> all = host;
+    std::copy(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::vector<T> found(n + offset);
+    in_place.copy_to(found);
+    EXPECT_SAME(found, all, "%s, in place, n = %zu, flagged %d", name, n, flagged);
+  }
 }
 template <class T, class Count> static void check_type(const gk_scratch *scratch, const char *name) {
   for (size_t n : sizes)
@@ -193,7 +199,7 @@ TEST(bad_input) {
   gk_scratch small = gk_scratch();
   EXPECT_OK(gk_scratch_create(&small, 0, 0));
   gk_array<float> many(100000), selected(100000);
-  EXPECT_ERROR(cudaErrorInvalidValue, "create it with so many",
+  EXPECT_ERROR(cudaErrorInvalidValue, "create it with at least that many",
                gk_select(many, selected, count, 100000, below{1}, 0, &small));
   EXPECT_OK(gk_fill(x, 10, 0.5f));
   EXPECT_OK(gk_select(x, y, count, 10, below{1}, 0, &small));

@@ -175,7 +175,7 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
   args.max_blocks = 0;
   if (plan.a.wanted || plan.b.wanted)
     GK_CHECK(gk__prepare_operands<Making>(gk__prepared_operand<T>(plan.a, product.a, 1, work_a),
-                                          gk__prepared_operand<T>(plan.b, product.b, 1, work_b), k, outside, false,
+                                          gk__prepared_operand<T>(plan.b, product.b, 1, work_b), k, outside, false, 0,
                                           gk__product_call(NULL, bench.stream, gpu)));
   return true;
 }

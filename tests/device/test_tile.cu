@@ -68,6 +68,25 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
   }
 }
 
+/* A tile may begin at any column. */
+__global__ void tiles_from_column(float *c, size_t ldc, size_t col0, size_t m, size_t n) {
+  gk_tile<float, 32, 32, 4, 4> acc;
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) acc.value[i][j] = static_cast<float>(acc.row_idx(i) * 100 + acc.col_idx(j));
+  gk_tile_store(acc, c, ldc, size_t(0), col0, m, n, 1.0f, 0.0f);
+}
+TEST(tiles_from_any_column) {
+  for (size_t col0 = 0; col0 < 6; col0++) {
+    const size_t m = 30, n = 36, ldc = 40;
+    std::vector<float> expected(m * ldc, 7.0f);
+    for (size_t i = 0; i < m; i++)
+      for (size_t j = col0; j < n && j < col0 + 32; j++) expected[i * ldc + j] = static_cast<float>(i * 100 + j - col0);
+    device_array<float> c(std::vector<float>(m * ldc, 7.0f));
+    GK_LAUNCH(tiles_from_column, 1, 64, 0, 0, c.ptr, ldc, col0, m, n);
+    EXPECT_SAME(c.get(), expected, "from column %zu", col0);
+  }
+}
+
 TEST(blocks_16_by_16) { check_blocks<16, 16, 16, 1, 1, float, float>(dim3(16, 16)); }
 TEST(blocks_32_by_32) { check_blocks<32, 32, 32, 1, 1, float, float>(dim3(32, 32)); }
 TEST(blocks_64_by_64_by_registers) { check_blocks<64, 64, 8, 4, 4, float, float>(dim3(256)); }

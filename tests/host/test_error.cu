@@ -304,6 +304,19 @@ TEST(check_of_other_libraries_statuses) {
   EXPECT_EQ(r.calls, 5);
 }
 
+/* A check of another library's status inside of a check leaves the outer one its detail. */
+static cudaError_t fails_beside_another_library() {
+  const cudaError_t status = gk_device_query(1000, NULL);
+  GK_CHECK(CUBLAS_STATUS_SUCCESS);
+  return status;
+}
+TEST(checks_of_other_libraries_nest) {
+  remembering r;
+  GK_CHECK(fails_beside_another_library());
+  EXPECT_EQ(r.calls, 1);
+  EXPECT_HAS(r.detail.c_str(), "gk_device_query");
+}
+
 TEST(check_status_with_a_text_function) {
   remembering r;
   evaluations = 0;

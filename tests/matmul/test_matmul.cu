@@ -218,8 +218,8 @@ TEST(errors_are_told_and_change_nothing) {
        "stride_c is 599, but each C takes 600 elements; 0 puts one after the other"},
       {c.ptr, b.ptr, c.ptr, m, n, n, NULL, "C is the same memory as A"},
       {a.ptr, c.ptr, c.ptr, m, n, m, NULL, "C is the same memory as B"},
-      {a.ptr, b.ptr, c.ptr, m, n, k, &plan, "gk_matmul: plan 77 is none of gk_plan"},
-      {a.ptr, b.ptr, c.ptr, m, n, k, &precision, "gk_matmul: precision 77 is none of gk_precision"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &plan, "gk_matmul: plan 77 is not a gk_plan"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &precision, "gk_matmul: precision 77 is not a gk_precision"},
   };
   for (const auto &e : cases) {
     EXPECT_ERROR(cudaErrorInvalidValue, e.detail, gk_matmul_ex(e.a, e.b, e.c, e.m, e.n, e.k, e.opts));

@@ -98,6 +98,9 @@ TEST(estimates_of_blocks) {
       before = clocks;
     }
     EXPECT(clocks_of(264, 1, 2000, 2000) > clocks_of(264, 1, 1008, 1000));
+    /* Of a very long k, too. */
+    EXPECT(clocks_of(1, 1, 1 << 30, 1 << 30) / 1000 > clocks_of(1, 1, 1 << 20, 1 << 20));
+    EXPECT(clocks_of(1, 2, 1 << 29, (1 << 29) - 16) / 500 > clocks_of(1, 1, 1 << 20, 1 << 20));
     /* A few more blocks than are resident at once. */
     EXPECT(clocks_of(16, 17, 304, 136) < clocks_of(16, 17, 304, 304));
   }
@@ -426,7 +429,7 @@ TEST(refused_plans) {
   };
   EXPECT_HAS(refused(half_type, GK_PRECISION_TF32, GK_PLAN_AUTO, ampere), "one of float");
   EXPECT_HAS(refused(f64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
-  EXPECT_HAS(refused(f32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
+  EXPECT_HAS(refused(f32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "floats by GK_PRECISION_TF32");
   EXPECT_HAS(refused(f32, GK_PRECISION_TF32, HOOK_PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
   EXPECT_HAS(refused(half_type, GK_PRECISION_DEFAULT, GK_PLAN_MMA, older), "sm_80");
   EXPECT_HAS(refused(half_type, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");

@@ -51,6 +51,54 @@ TEST(small_products) {
   check_small<__nv_bfloat16, float>(3);
 }
 
+/* Copies of operands, too, keep to max_blocks. */
+#ifdef CUDA_ON_CPU
+template <class T, class O> static void check_blocks_of_copies(gk_precision) {
+  SKIP("the stand-in's graphs do not tell the grids of their kernels");
+}
+#else
+template <class T, class O> static void check_blocks_of_copies(gk_precision precision) {
+  const size_t m = 300, n = 200, k = 101;
+  const std::vector<gk_plan> plans = require_plans<T, O>(precision);
+  device_array<T> a(m * k), b(k * n);
+  device_array<O> c(m * n);
+  cudaStream_t stream;
+  EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (gk_plan plan : plans) {
+    gk_matmul_opts o = gk_matmul_opts();
+    gk_matmul_path path;
+    cudaGraph_t graph = NULL;
+    cudaGraphNode_t nodes[16];
+    size_t node_count = 16, kernel_count = 0;
+    o.precision = precision, o.plan = plan, o.max_blocks = 3, o.trans_b = 1;
+    EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, m, n, k, &o, &path));
+    EXPECT(path.copies_b);
+    EXPECT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, m, n, k, &o, stream));
+    EXPECT_OK(cudaStreamEndCapture(stream, &graph));
+    EXPECT_OK(cudaGraphGetNodes(graph, NULL, &node_count));
+    EXPECT(node_count > 1 && node_count <= 16);
+    EXPECT_OK(cudaGraphGetNodes(graph, nodes, &node_count));
+    for (size_t i = 0; i < node_count; i++) {
+      cudaGraphNodeType type;
+      cudaKernelNodeParams params;
+      EXPECT_OK(cudaGraphNodeGetType(nodes[i], &type));
+      if (type != cudaGraphNodeTypeKernel) continue;
+      EXPECT_OK(cudaGraphKernelNodeGetParams(nodes[i], &params));
+      EXPECT(params.gridDim.x * params.gridDim.y * params.gridDim.z <= 3);
+      kernel_count++;
+    }
+    EXPECT(kernel_count > 1);
+    EXPECT_OK(cudaGraphDestroy(graph));
+  }
+  EXPECT_OK(cudaStreamDestroy(stream));
+}
+#endif
+TEST(copies_keep_to_max_blocks) {
+  check_blocks_of_copies<__half, float>(GK_PRECISION_DEFAULT);
+  check_blocks_of_copies<float, float>(GK_PRECISION_TF32);
+}
+
 TEST(several_tiles_and_stages) {
   for (int trans = 0; trans < 4; trans++) {
     problem p = problem_of(70, 72, 264);

@@ -492,6 +492,9 @@ TEST(wrong_arguments_of_matmul) {
     o.buffer = buffer.ptr + 1, o.buffer_bytes = 400;
     DEMAND_FAILS(cudaErrorInvalidValue, "the buffer is not aligned to 16 bytes", call());
     DEMAND_FAILS(cudaErrorInvalidValue, "b is NULL, but rank", gk_dist_matmul(a.ptr, none, c.ptr, 10, 10, 10, me.comm));
+    const gk_array<float> too_few(49); /* of the five rows of this rank */
+    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_matmul: B is a gk_array of 49 elements, but the call uses 50",
+                 gk_dist_matmul(a.ptr, too_few, c.ptr, 10, 10, 10, me.comm));
     DEMAND_FAILS(cudaErrorInvalidValue, "c is the same memory as b",
                  gk_dist_matmul(a.ptr, c.ptr, c.ptr, 10, 10, 10, me.comm));
     DEMAND_FAILS(cudaErrorInvalidValue, "more than memory can address",
