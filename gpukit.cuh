@@ -10467,6 +10467,21 @@ inline bool gk__is_small(const gk__product &p, int sms) {
          gk__tile_count(p.m, p.n, 32, 32) * p.batch <= static_cast<size_t>(sms);
 }
 
+/* Whether tensor cores with the copies that they need are faster than kernels without. A copy is a launch of its own,
+ * so the product has to be large enough. It counts in tiles of 32 x 32, which the other kernels compute whole, too. Of
+ * 675 small products, the choices by these limits take 4.3 % (bfloat16, wgmma), 1.7 % (bfloat16, mma.sync), 2.0 %
+ * (tf32, wgmma) and 0.7 % (tf32, mma.sync) longer than the better ones (H100). Large copies do not stay in L2: with
+ * them a narrow product of tf32 takes longer than a strict one (6378 x 52 x 2596: 1.4 times as long; 6378 x 77 x 2596:
+ * 0.8). */
+inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bool by_tma) {
+  const size_t narrow = 64, large_copy = size_t(20) << 20;
+  if (p.precision == GK_PRECISION_TF32 && (p.m <= narrow || p.n <= narrow) && plan.work_bytes(1) >= large_copy)
+    return false;
+  const double multiply_adds = static_cast<double>(gk_round_up(p.m, size_t(32))) *
+                               static_cast<double>(gk_round_up(p.n, size_t(32))) * static_cast<double>(p.k) *
+                               static_cast<double>(p.batch);
+  return multiply_adds >= (p.is_half_type() ? 1e7 : 2.5e7) * (by_tma ? 1 : 2);
+}
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool forced = gk__is_tensor(p.plan), by_tma = gpu.tensor_plan == GK_PLAN_WGMMA;
@@ -10492,11 +10507,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
-  /* A copy is a launch of its own. The strict kernels need none, and take 0.6 to 0.7 of the time on small products. */
-  const double multiply_adds =
-      static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
-  const double enough_to_copy = by_tma ? 3e7 : 4.5e7;
-  if (!forced && multiply_adds < enough_to_copy && (plan.a.wanted || plan.b.wanted)) return strict;
+  if (!forced && (plan.a.wanted || plan.b.wanted) && !gk__copy_pays(p, plan, by_tma)) return strict;
   return plan;
 }
 

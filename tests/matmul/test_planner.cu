@@ -322,12 +322,29 @@ TEST(planner_copies_nothing_for_small_products) {
     return hook_plan_product(p, {132, 232448, wgmma ? GK_PLAN_WGMMA : GK_PLAN_MMA}).tensor();
   };
   for (size_t item_bytes : {half_type, f32}) {
+    const bool is_half = item_bytes == half_type;
     EXPECT(tensor(item_bytes, 128, 1, 0, false) && tensor(item_bytes, 128, 1, 0, true)); /* no copies */
     EXPECT(!tensor(item_bytes, 128, 1, 4, false) && !tensor(item_bytes, 128, 1, 4, true));
-    EXPECT(!tensor(item_bytes, 352, 1, 4, false) && tensor(item_bytes, 352, 1, 4, true));
-    EXPECT(tensor(item_bytes, 360, 1, 4, false));
+    EXPECT(!tensor(item_bytes, is_half ? 256 : 352, 1, 4, false) &&
+           tensor(item_bytes, is_half ? 288 : 384, 1, 4, false));
+    EXPECT(!tensor(item_bytes, is_half ? 192 : 288, 1, 4, true) && tensor(item_bytes, is_half ? 224 : 320, 1, 4, true));
     EXPECT(tensor(item_bytes, 128, 30, 4, false) && tensor(item_bytes, 128, 30, 4, true));
   }
+}
+/* Of a narrow product the strict kernels compute whole tiles, too; but floats take less time by them than large copies
+ * for tf32. */
+TEST(planner_of_narrow_products_that_need_copies) {
+  const auto tensor = [](size_t item_bytes, size_t m, size_t n, size_t k, size_t shift) {
+    const gk_precision precision = item_bytes == f32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
+    hook_product p = product_of(item_bytes, m, n, k, precision, GK_PLAN_AUTO);
+    p.a.address += shift;
+    p.b.k_major = true, p.b.leading_dim = k;
+    return hook_plan_product(p, {132, 232448, GK_PLAN_WGMMA}).tensor();
+  };
+  EXPECT(tensor(half_type, 1001, 9, 603, 4) && !tensor(half_type, 1001, 9, 150, 4));
+  EXPECT(tensor(half_type, 6378, 52, 2596, 4));
+  EXPECT(!tensor(f32, 6378, 52, 2596, 4) && tensor(f32, 52, 8192, 8192, 4)); /* the second copies the small operand */
+  EXPECT(tensor(f32, 6378, 52, 2596, 0) && tensor(f32, 6378, 77, 2596, 4) && tensor(f32, 6378, 52, 603, 4));
 }
 
 /* TF32 on Hopper copies unaligned operands and, where neither operand is K-major, the smaller one. */
