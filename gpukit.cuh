@@ -1101,12 +1101,14 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  * conflicts. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
-  static const int run_limit = 16 / static_cast<int>(sizeof(Acc)); /* elements of a vector: run_m of A, run_n of B */
-  static const int run_m = ThreadRows < run_limit ? ThreadRows : run_limit,
-                   run_n = ThreadCols < run_limit ? ThreadCols : run_limit;
+  static const int vector_limit =
+      16 / static_cast<int>(sizeof(Acc)); /* elements of a vector: vector_m of A, vector_n of B */
+  static const int vector_m = ThreadRows < vector_limit ? ThreadRows : vector_limit,
+                   vector_n = ThreadCols < vector_limit ? ThreadCols : vector_limit;
   static_assert(TileRows % (4 * ThreadRows) == 0 && TileCols % (8 * ThreadCols) == 0,
                 "gk_tile: a warp covers 4 ThreadRows rows and 8 ThreadCols columns");
-  static_assert(ThreadRows % run_m == 0 && ThreadCols % run_n == 0 && !(run_m & (run_m - 1)) && !(run_n & (run_n - 1)),
+  static_assert(ThreadRows % vector_m == 0 && ThreadCols % vector_n == 0 && !(vector_m & (vector_m - 1)) &&
+                    !(vector_n & (vector_n - 1)),
                 "gk_tile: ThreadRows and ThreadCols must be whole vectors of 16 bytes, or a power of two below one");
 
   Acc value[ThreadRows][ThreadCols]; /* value[i][j] is the accumulator at (row_idx(i), col_idx(j)) of the tile */
@@ -1119,8 +1121,8 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
   }
   GK__D gk_tile(); /* all accumulators are zero */
   GK__D void clear();
-  GK__D int row_idx(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
-  GK__D int col_idx(int j) const { return first_col + j / run_n * (8 * run_n) + j % run_n; }
+  GK__D int row_idx(int i) const { return first_row + i / vector_m * (4 * vector_m) + i % vector_m; }
+  GK__D int col_idx(int j) const { return first_col + j / vector_n * (8 * vector_n) + j % vector_n; }
 };
 
 /* shared_tile[r][c] = from[row0 + r][col0 + c] for r < LoadRows, c < LoadCols; transposed, shared_tile[c][r]. from is a
@@ -3087,8 +3089,8 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
 GK__D gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::gk_tile() {
   const int warp_id = static_cast<int>(gk_warp()), lane_id = static_cast<int>(gk_lane());
   const int warps_per_row = TileCols / (8 * ThreadCols);
-  first_row = warp_id / warps_per_row * (4 * ThreadRows) + lane_id / 8 * run_m;
-  first_col = warp_id % warps_per_row * (8 * ThreadCols) + lane_id % 8 * run_n;
+  first_row = warp_id / warps_per_row * (4 * ThreadRows) + lane_id / 8 * vector_m;
+  first_col = warp_id % warps_per_row * (8 * ThreadCols) + lane_id % 8 * vector_n;
   clear();
 }
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
@@ -3107,27 +3109,27 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols,
 GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
                             const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__vector<Acc, tile_of::run_m> vector_a;
-  typedef gk__vector<Acc, tile_of::run_n> vector_b;
-  static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::run_m == 0 &&
-                    PitchB % tile_of::run_n == 0,
+  typedef gk__vector<Acc, tile_of::vector_m> vector_a;
+  typedef gk__vector<Acc, tile_of::vector_n> vector_b;
+  static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::vector_m == 0 &&
+                    PitchB % tile_of::vector_n == 0,
                 "gk_tile_multiply: the rows of a shared tile must hold the tile and keep vectors of 16 bytes aligned");
   GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2) /* larger factors need more registers than a thread has */
   for (int k = 0; k < depth; k++) {
-    vector_a a[ThreadRows / tile_of::run_m];
-    vector_b b[ThreadCols / tile_of::run_n];
+    vector_a a[ThreadRows / tile_of::vector_m];
+    vector_b b[ThreadCols / tile_of::vector_n];
     GK__UNROLL
-    for (int i = 0; i < ThreadRows; i += tile_of::run_m)
-      a[i / tile_of::run_m] = *reinterpret_cast<const vector_a *>(&a_tile[k][acc.row_idx(i)]);
+    for (int i = 0; i < ThreadRows; i += tile_of::vector_m)
+      a[i / tile_of::vector_m] = *reinterpret_cast<const vector_a *>(&a_tile[k][acc.row_idx(i)]);
     GK__UNROLL
-    for (int j = 0; j < ThreadCols; j += tile_of::run_n)
-      b[j / tile_of::run_n] = *reinterpret_cast<const vector_b *>(&b_tile[k][acc.col_idx(j)]);
+    for (int j = 0; j < ThreadCols; j += tile_of::vector_n)
+      b[j / tile_of::vector_n] = *reinterpret_cast<const vector_b *>(&b_tile[k][acc.col_idx(j)]);
     GK__UNROLL
     for (int i = 0; i < ThreadRows; i++) {
       GK__UNROLL
       for (int j = 0; j < ThreadCols; j++)
-        acc.value[i][j] = gk__fma(a[i / tile_of::run_m].value[i % tile_of::run_m],
-                                  b[j / tile_of::run_n].value[j % tile_of::run_n], acc.value[i][j]);
+        acc.value[i][j] = gk__fma(a[i / tile_of::vector_m].value[i % tile_of::vector_m],
+                                  b[j / tile_of::vector_n].value[j % tile_of::vector_n], acc.value[i][j]);
     }
   }
 }
@@ -3158,31 +3160,31 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols,
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__vector<Out, tile_of::run_n> vector_c;
-  const bool is_aligned = reinterpret_cast<uintptr_t>(c + col0) % sizeof(vector_c) == 0 && ldc % tile_of::run_n == 0;
+  typedef gk__vector<Out, tile_of::vector_n> vector_c;
+  const bool is_aligned = reinterpret_cast<uintptr_t>(c + col0) % sizeof(vector_c) == 0 && ldc % tile_of::vector_n == 0;
   GK__UNROLL
   for (int i = 0; i < ThreadRows; i++) {
     const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(i));
     if (row_idx >= m) continue;
     GK__UNROLL
-    for (int j = 0; j < ThreadCols; j += tile_of::run_n) {
+    for (int j = 0; j < ThreadCols; j += tile_of::vector_n) {
       const size_t col_idx = col0 + static_cast<size_t>(acc.col_idx(j));
       Out *const dest = c + row_idx * ldc + col_idx;
-      Acc result[tile_of::run_n];
+      Acc result[tile_of::vector_n];
       GK__UNROLL
-      for (int r = 0; r < tile_of::run_n; r++) {
+      for (int r = 0; r < tile_of::vector_n; r++) {
         result[r] = gk__mul(alpha, acc.value[i][j + r]);
         if (beta != Acc(0) && col_idx + static_cast<size_t>(r) < n)
           result[r] = gk__fma(beta, gk__convert<Acc, Out>::from(dest[r]), result[r]);
       }
-      if (is_aligned && col_idx + tile_of::run_n <= n) {
+      if (is_aligned && col_idx + tile_of::vector_n <= n) {
         vector_c whole;
         GK__UNROLL
-        for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<Out, Acc>::from(result[r]);
+        for (int r = 0; r < tile_of::vector_n; r++) whole.value[r] = gk__convert<Out, Acc>::from(result[r]);
         *reinterpret_cast<vector_c *>(dest) = whole;
       } else {
         GK__UNROLL
-        for (int r = 0; r < tile_of::run_n; r++)
+        for (int r = 0; r < tile_of::vector_n; r++)
           if (col_idx + static_cast<size_t>(r) < n) dest[r] = gk__convert<Out, Acc>::from(result[r]);
       }
     }
@@ -3198,23 +3200,23 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  * and do not wait for higher ones. So every wait ends, whatever order the hardware starts blocks in and however few fit
  * on the GPU.
  *
- * Tag. The counter's upper half holds the number of tags that calls have used. A call uses the next one, 1 at first,
- * and its last block increments the number. It is in device memory, so a replayed graph gets a new tag, too.
+ * Epoch. The counter's upper half holds the number of epochs that calls have used. A call uses the next one, 1 at
+ * first, and its last block increments the number. It is in device memory, so a replayed graph gets a new one, too.
  *
- * Slot. A value travels in 16-byte words: 12 bytes of the value and the tag. Each word is written and read by one
- * access, so value and tag arrive together: no fence, no flag, and nothing to clear between calls. A cleared slot has
- * tag 0, which no call uses. After 2^32 - 1 calls the tags start again at 1, and the last block clears all slots first.
+ * Slot. A value travels in 16-byte words: 12 bytes of the value and the epoch. Each word is written and read by one
+ * access, so value and epoch arrive together: no fence, no flag, and nothing to clear between calls. A cleared slot has
+ * epoch 0, which no call uses. After 2^32 - 1 calls epochs start again at 1, and the last block clears all slots first.
  * ==================================================================================================================*/
 
 /* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. Calls
  * whose slots are in the same place share a counter: scan_tickets is also for select and for rows and columns. */
 struct gk__state {
   unsigned long long reduce_tickets, scan_tickets;
-  unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
+  unsigned scan_done; /* blocks that have finished; counted only when epochs run out, zero between calls */
 };
-#define GK__LAST_TAG 0xffffffffu
+#define GK__LAST_EPOCH 0xffffffffu
 struct gk__ticket {
-  unsigned number, tag;
+  unsigned number, epoch;
 };
 /* Called by lane 0 of one warp of each block: returns the counter before its increment. On a GPU it is asynchronous. */
 GK__D unsigned long long gk__take_ticket(unsigned long long *counter) {
@@ -3228,9 +3230,9 @@ GK__D gk__ticket gk__unpack_ticket(unsigned long long count_before) {
   const gk__ticket ticket = {static_cast<unsigned>(count_before), static_cast<unsigned>(count_before >> 32) + 1};
   return ticket;
 }
-/* Called by the one thread that has the last ticket of the call. Resets the number of tickets, and counts the tag. */
+/* Called by the one thread that has the last ticket of the call. Resets the number of tickets, and counts the epoch. */
 GK__D void gk__reset_tickets(unsigned long long *counter, gk__ticket ticket) {
-  atomicExch(counter, ticket.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(ticket.tag) << 32);
+  atomicExch(counter, ticket.epoch == GK__LAST_EPOCH ? 0ull : static_cast<unsigned long long>(ticket.epoch) << 32);
 }
 
 /* 16 bytes of memory, whatever their type. */
@@ -3238,12 +3240,12 @@ struct GK__MAY_ALIAS __align__(16) gk__word16 {
   unsigned word[4];
 };
 
-/* A value in 16-byte words, each of which holds 12 bytes of it and the tag. */
+/* A value in 16-byte words, each of which holds 12 bytes of it and the epoch. */
 template <class Acc> struct gk__slot {
   static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
   gk__word16 words[word16_count];
 };
-/* One 128-bit access where PTX has it. Elsewhere the tag is stored last, after a fence, and loaded first. */
+/* One 128-bit access where PTX has it. Elsewhere the epoch is stored last, after a fence, and loaded first. */
 GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
 #if GK__PTX_B128
   gk__ptx_st_relaxed_gpu_b128(dest, x.word);
@@ -3254,42 +3256,42 @@ GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
   word[3] = x.word[3];
 #endif
 }
-/* True if the word has the tag; its 12 bytes of the value are then in word[0 ... 2]. */
-GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word) {
+/* True if the word has the epoch; its 12 bytes of the value are then in word[0 ... 2]. */
+GK__D bool gk__load_word16(const gk__word16 *from, unsigned epoch, unsigned *word) {
 #if GK__PTX_B128
-  unsigned found_tag;
-  gk__ptx_ld_relaxed_gpu_b128(from, &word[0], &word[1], &word[2], &found_tag);
-  return found_tag == tag;
+  unsigned found_epoch;
+  gk__ptx_ld_relaxed_gpu_b128(from, &word[0], &word[1], &word[2], &found_epoch);
+  return found_epoch == epoch;
 #else
   const volatile unsigned *const stored = from->word;
-  if (stored[3] != tag) return false;
+  if (stored[3] != epoch) return false;
   __threadfence();
   for (int i = 0; i < 3; i++) word[i] = stored[i];
   return true;
 #endif
 }
 /* Called by one thread. Whatever the slot held before is overwritten. */
-template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned tag) {
+template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned epoch) {
   unsigned word[3 * gk__slot<Acc>::word16_count];
   for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::word16_count - 1 - i] = 0;
   memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
   for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++) {
-    const gk__word16 x = {{word[3 * i], word[3 * i + 1], word[3 * i + 2], tag}};
+    const gk__word16 x = {{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}};
     gk__store_word16(&slot->words[i], x);
   }
 }
 /* True if the slot holds a value of this call, which is then in *value. Does not wait. */
-template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned tag) {
+template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned epoch) {
   unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   bool ready = true;
   GK__UNROLL
   for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++)
-    if (!gk__load_word16(&slot->words[i], tag, word + 3 * i)) ready = false;
+    if (!gk__load_word16(&slot->words[i], epoch, word + 3 * i)) ready = false;
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(Acc));
   return ready;
 }
-/* Called by all threads of a block, after the last use of any slot before the tags start again. */
+/* Called by all threads of a block, after the last use of any slot before epochs start again. */
 GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
   GK__UNROLL_BY(1)
@@ -3303,19 +3305,19 @@ GK__D void gk__back_off(unsigned *nanoseconds) {
 }
 
 /* Called by one thread of a block: takes the block's next ticket in a scan or a select. The block with the last ticket
- * resets the counter, unless the tags start again: then all slots are to be cleared first. */
+ * resets the counter, unless epochs start again: then all slots are to be cleared first. */
 GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
   const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
-  if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
+  if (ticket.number == last_ticket && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
 /* Called by all threads of each of the block_count blocks that took a ticket, at its end. capacity: 16-byte words of
- * slots. Only in the call that uses the last tag, the last block to get here clears all slots and resets the counter.
+ * slots. Only in the call that uses the last epoch, the last block to get here clears all slots and resets the counter.
  * The fences order each block's use of the slots before its count, and all counts before the clearing. */
-GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
-                            unsigned block_count) {
+GK__D void gk__restart_epochs(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
+                              unsigned block_count) {
   __shared__ bool is_last;
-  if (ticket.tag != GK__LAST_TAG) return;
+  if (ticket.epoch != GK__LAST_EPOCH) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
@@ -3712,7 +3714,7 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
 
 /* Folds the slots begin, begin + stride ... below end in this order, and waits for each. Loads of AtOnce overlap. */
 template <unsigned AtOnce, class Acc, class Operator>
-GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, size_t stride, unsigned tag,
+GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, size_t stride, unsigned epoch,
                          const Operator &operation) {
   Acc value = operation.identity();
   unsigned nanoseconds = 16;
@@ -3725,7 +3727,7 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
       waits = false;
       GK__UNROLL
       for (unsigned k = 0; k < AtOnce; k++) {
-        if (pending[k]) pending[k] = !gk__peek(slots + i + k * stride, &partial[k], tag);
+        if (pending[k]) pending[k] = !gk__peek(slots + i + k * stride, &partial[k], epoch);
         waits = waits || pending[k];
       }
       if (waits) gk__back_off(&nanoseconds);
@@ -3760,17 +3762,17 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
       if (plan.partitions == 1)
         *output = gk__convert<Out, Acc>::from(value);
       else
-        gk__publish(slots + partition, value, ticket.tag);
+        gk__publish(slots + partition, value, ticket.epoch);
     }
     if (gridDim.x < plan.partitions) __syncthreads(); /* warp_value is used again */
   }
   if (plan.partitions == 1 || ticket.number != gridDim.x - 1) return;
 
   /* The block with the last ticket waits for the partials and reduces them: all other blocks are running or done. */
-  Acc value = gk__fold_slots<2>(slots, threadIdx.x, plan.partitions, GK__REDUCE_THREADS, ticket.tag, operation);
+  Acc value = gk__fold_slots<2>(slots, threadIdx.x, plan.partitions, GK__REDUCE_THREADS, ticket.epoch, operation);
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-  if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 stores over the slots */
+  if (ticket.epoch == GK__LAST_EPOCH) { /* before the result, which section 21 stores over the slots */
     gk__clear_slots(slots, plan.capacity, GK__REDUCE_THREADS);
     __syncthreads();
   }
@@ -4139,13 +4141,14 @@ GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matri
       const size_t i = first_idx + threadIdx.x / lanes;
       Acc value = operation.identity();
       if (i < output_count)
-        value = gk__fold_slots<4>(slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.tag, operation);
+        value =
+            gk__fold_slots<4>(slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.epoch, operation);
       value = gk__reduce_lanes(value, lanes, operation);
       if (lane_idx == 0 && i < output_count) output[i] = gk__convert<Out, Acc>::from(value);
     }
-    if (threadIdx.x == 0 && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
+    if (threadIdx.x == 0 && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
   }
-  gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+  gk__restart_epochs(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
@@ -4186,7 +4189,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
       }
       if (thread != 0 || row_idx >= plan.row_count) continue;
       if (several)
-        gk__publish(slots + row_idx * plan.partitions + partition, value, ticket.tag);
+        gk__publish(slots + row_idx * plan.partitions + partition, value, ticket.epoch);
       else
         output[row_idx] = gk__convert<Out, Acc>::from(value);
     }
@@ -4292,7 +4295,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
     Acc value = shared_value[i];
     for (size_t k = 1; k < plan.folds; k++) value = operation(value, shared_value[k * plan.col_count + i]);
     if (several)
-      gk__publish(slots + (first_col + i) * plan.partitions + partition, value, ticket.tag);
+      gk__publish(slots + (first_col + i) * plan.partitions + partition, value, ticket.epoch);
     else
       output[first_col + i] = gk__convert<Out, Acc>::from(value);
   }
@@ -4523,7 +4526,7 @@ GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *war
 
 template <class Acc> struct gk__scan_slots {
   gk__slot<Acc> *tile_total, *group_prefix;
-  unsigned tag;
+  unsigned epoch;
 };
 
 /* The look-back, by all threads of a block: publishes the tile's total, and returns the tile's prefix. Warp w < Window
@@ -4537,13 +4540,13 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
   static_assert(Window < GK__SCAN_WARPS, "each group has a warp, and the prefix has one");
   const unsigned oldest = group < Window ? static_cast<unsigned>(group) : Window - 1; /* in groups back */
   const bool ends_group = tile_idx % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
-  if (threadIdx.x == 0) gk__publish(slots.tile_total + tile_idx, tile_total, slots.tag);
+  if (threadIdx.x == 0) gk__publish(slots.tile_total + tile_idx, tile_total, slots.epoch);
   unsigned nanoseconds = 16;
   if (warp_id <= oldest) {
     const size_t earlier_tile = (group - warp_id) * GK__SCAN_GROUP + lane_id;
     Acc total = operation.identity();
     if (earlier_tile < tile_idx)
-      while (!gk__peek(slots.tile_total + earlier_tile, &total, slots.tag)) gk__back_off(&nanoseconds);
+      while (!gk__peek(slots.tile_total + earlier_tile, &total, slots.epoch)) gk__back_off(&nanoseconds);
     __syncwarp();
     const Acc group_total = gk_warp_reduce(total, operation);
     if (lane_id == 0) partial[warp_id] = group_total;
@@ -4554,14 +4557,14 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
   } else if (warp_id == last_warp && lane_id == 0) {
     Acc prefix(init.value());
     if (group > oldest)
-      while (!gk__peek(slots.group_prefix + (group - oldest), &prefix, slots.tag)) gk__back_off(&nanoseconds);
+      while (!gk__peek(slots.group_prefix + (group - oldest), &prefix, slots.epoch)) gk__back_off(&nanoseconds);
     partial[last_warp] = prefix;
   }
   __syncthreads();
   Acc prefix = partial[last_warp];
   for (unsigned w = oldest; w > 0; w--) prefix = operation(prefix, partial[w]);
   if (ends_group && threadIdx.x == 0)
-    gk__publish(slots.group_prefix + (group + 1), operation(prefix, partial[last_warp + 1]), slots.tag);
+    gk__publish(slots.group_prefix + (group + 1), operation(prefix, partial[last_warp + 1]), slots.epoch);
   return operation(prefix, partial[0]);
 }
 
@@ -4854,7 +4857,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
       const gk__scan_slots<Acc> scan_slots = {slots + scan_tile.row_idx * plan.tiles,
-                                              slots + tile_count + scan_tile.row_idx * plan.groups, ticket.tag};
+                                              slots + tile_count + scan_tile.row_idx * plan.groups, ticket.epoch};
       running = operation(
           gk__tile_prefix<Config::window>(scan_tile.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
           running);
@@ -4868,7 +4871,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       __syncthreads();
     }
   }
-  if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
@@ -5133,7 +5136,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   const unsigned warp_prefix = gk__scan_warps(warp_total, gk_sum<unsigned>(), &tile_kept);
   size_t prefix = 0;
   if (plan.tiles > 1) {
-    const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+    const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.epoch};
     prefix = gk__tile_prefix<GK__SCAN_WARPS - 1>(tile_idx, size_t(tile_kept), gk__scan_start<size_t>{0},
                                                  gk_sum<size_t>(), plan, scan_slots, partial);
   }
@@ -5148,7 +5151,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   __syncthreads();
   gk__select_store<out_width>(output + prefix - shift, kept_items, shift, shift + tile_kept);
   if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
-  if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity, gridDim.x);
 }
 template <class Input, class Output, class Count, class Keep>
 cudaError_t gk__select(const gk__call &call, const Input &input, Output &output, Count &kept_count, size_t n,
@@ -5614,7 +5617,8 @@ struct gk__partition_range {
 };
 
 /* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are
- * set to 0 once they are read, because they are in a scratch in which other calls look for tags (section 16). */
+ * set to 0 once they are read, because they are in a scratch in which other calls look for their epochs (section
+ * 16). */
 enum { GK__REDUCE_PARTIALS_THREADS = 128 };
 template <class Out, class Acc, class Func>
 __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
@@ -5884,16 +5888,16 @@ GK__D void gk__multiply_outer(float (&value)[RowVectors * 4 * ColVectors][4],
 
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has 4 x 8 threads, and each of them
  * ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie 16 rows and 32 columns from each other.
- * Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C. depth: the k of one
- * multiply_step(). natural: operands keep their layout in shared memory (see gk__operand_loader). */
+ * Accumulators are numbered by vectors: `vectors` vectors of `vector_width` neighbours in a row of C. depth: the k of
+ * one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand_loader). */
 template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk__accumulators {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), lane_rows = 4, lane_cols = 8;
-  static const int run = 4, runs = ThreadRows * ThreadCols / run, depth = 1;
+  static const int vector_width = 4, vectors = ThreadRows * ThreadCols / vector_width, depth = 1;
   static const bool natural = false;
   static_assert(TileRows % (lane_rows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
                     ThreadRows % 4 == 0 && ThreadCols % 4 == 0,
                 "whole warps");
-  float value[runs][run];
+  float value[vectors][vector_width];
   int first_row, first_col;
   const float *a_tile, *b_tile; /* this thread's operands in the current stage */
   typedef gk__vector<float, 4> vector;
@@ -5933,11 +5937,11 @@ template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_
  * the k of one multiply_step(). */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
 struct gk__quad_accumulators {
-  static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2, mma_cols = WarpCols / 8,
-                   runs = WarpRows / 8 * mma_cols, depth = Depth, quads = Depth / 4;
+  static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, vector_width = 2,
+                   mma_cols = WarpCols / 8, vectors = WarpRows / 8 * mma_cols, depth = Depth, quads = Depth / 4;
   static const bool natural = true;
   static_assert(Depth % 4 == 0 && WarpRows % 16 == 0 && WarpCols % 8 == 0, "whole instructions");
-  Acc value[runs][run];
+  Acc value[vectors][vector_width];
   int first_row, first_col;
   const Acc *a_tile, *b_tile;
   int a_row, a_k, b_col, b_k; /* strides in shared memory */
@@ -6003,7 +6007,7 @@ struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, 
     GK__UNROLL
     for (int q = 0; q < quads; q++) {
       GK__UNROLL
-      for (int r = 0; r < base::runs; r++)
+      for (int r = 0; r < base::vectors; r++)
         gk__ptx_mma_m8n8k4_f64(this->value[r], f.a[r / mma_cols][q], f.b[r % mma_cols][q]);
     }
 #endif
@@ -6029,8 +6033,8 @@ struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, 
   }
   GK__D void multiply_step(const fragment &f) {
     for (int l = 0; l < f.depth; l++)
-      for (int r = 0; r < base::runs; r++)
-        for (int i = 0; i < base::run; i++)
+      for (int r = 0; r < base::vectors; r++)
+        for (int i = 0; i < base::vector_width; i++)
           this->value[r][i] = gk__fma(f.a[r / mma_cols][l], f.b[r % mma_cols * 2 + i][l], this->value[r][i]);
   }
 #endif
@@ -6194,9 +6198,9 @@ struct gk__register_tile {
    * acc.value[1], ... (row0, col0): the tile. */
   template <class Sums, class Epilogue>
   static GK__D void store(const Sums &acc, const Epilogue &epilogue, size_t row0, size_t col0, int first_idx = 0,
-                          int vector_count = Sums::runs) {
+                          int vector_count = Sums::vectors) {
     GK__UNROLL
-    for (int r = 0; r < Sums::runs; r++)
+    for (int r = 0; r < Sums::vectors; r++)
       if (r < vector_count)
         epilogue.store(row0 + static_cast<size_t>(acc.row_idx(first_idx + r)),
                        col0 + static_cast<size_t>(acc.col_idx(first_idx + r)), acc.value[r]);
@@ -6320,23 +6324,23 @@ template <class Config, class Item, class Acc> struct gk__operand_loaders {
  * reduces some vectors of every thread: *vector_count from the *first_idx-th on. */
 template <class Sums, class Acc>
 GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int t, int *first_idx, int *vector_count) {
-  const int thread_items = Sums::runs * Sums::run, pitch = Sums::thread_count;
-  const int most_vectors = (Sums::runs + 1) / 2; /* there are at least two groups */
+  const int thread_items = Sums::vectors * Sums::vector_width, pitch = Sums::thread_count;
+  const int most_vectors = (Sums::vectors + 1) / 2; /* there are at least two groups */
   GK__UNROLL
   for (int i = 0; i < thread_items; i++)
-    shared[(group * thread_items + i) * pitch + t] = acc.value[i / Sums::run][i % Sums::run];
+    shared[(group * thread_items + i) * pitch + t] = acc.value[i / Sums::vector_width][i % Sums::vector_width];
   __syncthreads();
-  *first_idx = Sums::runs * group / groups;
-  *vector_count = Sums::runs * (group + 1) / groups - *first_idx;
+  *first_idx = Sums::vectors * group / groups;
+  *vector_count = Sums::vectors * (group + 1) / groups - *first_idx;
   GK__UNROLL_BY(1)
   for (int s = 0; s < groups; s++) {
-    const Acc *const partials = shared + (s * thread_items + *first_idx * Sums::run) * pitch + t;
+    const Acc *const partials = shared + (s * thread_items + *first_idx * Sums::vector_width) * pitch + t;
     GK__UNROLL
     for (int r = 0; r < most_vectors; r++) {
       if (r >= *vector_count) break;
       GK__UNROLL
-      for (int i = 0; i < Sums::run; i++) {
-        const Acc x = partials[(r * Sums::run + i) * pitch];
+      for (int i = 0; i < Sums::vector_width; i++) {
+        const Acc x = partials[(r * Sums::vector_width + i) * pitch];
         acc.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(acc.value[r][i], x);
       }
     }
@@ -6354,14 +6358,14 @@ template <class Config, class Sums, class Args>
 GK__D void gk__store_tile(std::true_type, float *c_tile, const Sums &acc, const Args &p, const gk__work_tile &work,
                           int first_idx, int vector_count) {
   typedef gk__shared_tile<Config::bm, Config::bn, Sums::thread_count> shared_tile;
-  typedef gk__vector<float, Sums::run> vector;
+  typedef gk__vector<float, Sums::vector_width> vector;
   static_assert(shared_tile::bytes <= gk__operand_loaders<Config, typename Args::item_type, float>::items *
                                           Config::stages * static_cast<int>(sizeof(float)),
                 "the tile fits into the ring of the operands");
   gk__copy_wait<0>();
   __syncthreads();
   GK__UNROLL
-  for (int r = 0; r < Sums::runs; r++) {
+  for (int r = 0; r < Sums::vectors; r++) {
     float *const dest = c_tile + acc.row_idx(first_idx + r) * shared_tile::pitch + acc.col_idx(first_idx + r);
     if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
   }
@@ -6396,7 +6400,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
   const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
-  int first_idx = 0, vector_count = accumulators::runs;
+  int first_idx = 0, vector_count = accumulators::vectors;
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
     __syncthreads();
@@ -6414,11 +6418,11 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
 
 /* The accumulators of a thread, 4 x 4: like gk__accumulators<32, 32, 4, 4>, but a thread's rows are four apart. */
 struct gk__accumulators_small {
-  static const int thread_count = 64, run = 4, runs = 4;
+  static const int thread_count = 64, vector_width = 4, vectors = 4;
   static const int pitch_a = 16 + 8, pitch_b = 32 + 8; /* those of gk__operand_loader */
   static const bool natural = true;
   typedef gk__vector<float, 4> vector;
-  float value[runs][run];
+  float value[vectors][vector_width];
   int first_row, first_col;
   GK__D explicit gk__accumulators_small(int t) : first_row(t / 32 * 16 + t % 32 / 8), first_col(t % 8 * 4) {
     gk__clear(value);
@@ -6508,8 +6512,8 @@ struct gk__warp_tile {
   static const int transposed_a = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes; /* offsets; all bytes */
 };
 struct gk__warp_accumulators {
-  static const int run = 4, runs = 32;
-  float value[runs][run];
+  static const int vector_width = 4, vectors = 32;
+  float value[vectors][vector_width];
   int first_row, first_col;
   GK__D explicit gk__warp_accumulators(int lane_id) : first_row(lane_id / 8), first_col(lane_id % 8 * 4) {}
   GK__D int row_idx(int r) const { return first_row + r / 8 * 4 + r / 2 % 4 * 16; }
@@ -6517,12 +6521,12 @@ struct gk__warp_accumulators {
   /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
   template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
     if (epilogue.beta != 0 || row0 + 64 > epilogue.m || col0 + 64 > epilogue.n ||
-        !epilogue.template takes_vectors<run>()) {
+        !epilogue.template takes_vectors<vector_width>()) {
       gk__register_tile::store(*this, epilogue, row0, col0);
       return;
     }
     GK__UNROLL
-    for (int r = 0; r < runs; r++)
+    for (int r = 0; r < vectors; r++)
       epilogue.store_vector(row0 + static_cast<size_t>(row_idx(r)), col0 + static_cast<size_t>(col_idx(r)), value[r]);
   }
 };
@@ -6700,12 +6704,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   }
 }
 
-/* --- Doubles on Hopper --------------------------------------------------------------------------------------------
- *
- * Warp-specialised: four or eight warps multiply, and four others copy operands to a ring of stages, each with a full
- * and an empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for
- * the next tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs
- * is that of gk__accumulators_f64. */
+/* --- Targets of the build ---------------------------------------------------------------------------------------*/
 
 /* GK__WGMMA: a target of this build is Hopper. The host's code is compiled for all targets at once, and each kernel
  * costs it time, so other builds have none of Hopper's kernels. */
@@ -6749,6 +6748,13 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
   GK__EMPTY_KERNEL;
 #endif
 }
+
+/* --- Doubles on Hopper --------------------------------------------------------------------------------------------
+ *
+ * Warp-specialised: four or eight warps multiply, and four others copy operands to a ring of stages, each with a full
+ * and an empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for
+ * the next tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs
+ * is that of gk__accumulators_f64. */
 
 #ifdef GK__WGMMA
 /* A tile, of which a multiprocessor computes `Resident` at once. Code for sm_90a uses MMA instructions with 16 k. Other
@@ -6991,12 +6997,12 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
 /* --- Thin products ------------------------------------------------------------------------------------------------
  *
  * One operand has up to four rows (or columns), and nearly all of the time goes into reading the other one, once. A
- * block computes 32 of that one's columns (64 of half types), for one partition of k. 32 chains share the k of a
- * partition: chain i takes every 32nd quad of k, from the i-th on. A chain is a lane where the columns are K-major, and
- * a row of eight threads where they are MN-major; in both cases a warp reads whole lines. The sums of the chains are
- * added as a tree. */
+ * block computes 32 of that one's columns (64 of half types), for one partition of k. Its threads form 32 groups that
+ * share k: group i multiplies every 32nd quad of k, from the i-th on. A group is one lane of each warp if the columns
+ * are K-major, and eight consecutive threads if they are MN-major; either way a warp reads whole lines. A tree adds up
+ * the accumulators of the groups. */
 
-enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_CHAINS = 32, GK__THIN_ROWS = 4 };
+enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_K_GROUPS = 32, GK__THIN_ROWS = 4 };
 
 /* The columns of a thread and of a block, and for half types the stages of a ring, each with room for what the threads
  * need for one quad of k. The planner counts by GK__THIN_COLS, whatever the type. */
@@ -7153,7 +7159,7 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
   }
 };
 
-/* The sums of one chain for a thread's columns. x and y begin at its first k, of which `left` are left in the
+/* The sums of one group for a thread's columns. x and y begin at its first k, of which `left` are left in the
  * partition.
  *
  * Half types pass through a ring in shared memory, if there is room (else `ring` is NULL). What bounds them is how many
@@ -7164,7 +7170,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
                          size_t y_step, size_t y_stride, int col_count, int left, unsigned char *ring) {
   typedef gk__thin_quad<Item, Rows, Cols, KMajor> quad_type;
   typedef gk__thin_shape<Item, Rows> shape;
-  const int next_quad = GK__THIN_CHAINS * 4, ring_end = shape::stages * shape::stage_bytes;
+  const int next_quad = GK__THIN_K_GROUPS * 4, ring_end = shape::stages * shape::stage_bytes;
   const size_t next_x = static_cast<size_t>(next_quad) * x_k,
                next_y = static_cast<size_t>(next_quad) * (KMajor ? y_stride : y_step);
   typename quad_type::x_access access = quad_type::by_element;
@@ -7227,7 +7233,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
   }
 }
 
-/* Adds the sums of the 32 chains as a tree, to shared[row][column]. First for chains that are lanes. */
+/* Adds the sums of the 32 groups as a tree, to shared[row][column]. First for groups that are lanes. */
 template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_lanes(Acc (&sum)[Rows][Cols], Acc *shared) {
   const int t = static_cast<int>(threadIdx.x);
   GK__UNROLL
@@ -7242,7 +7248,7 @@ template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_lanes(Acc (&
   }
   __syncthreads();
 }
-/* The same for chains that are rows of eight threads. */
+/* The same for groups of eight threads. */
 template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_rows(const Acc (&sum)[Rows][Cols], Acc *shared) {
   const int block_cols = 8 * Cols, t = static_cast<int>(threadIdx.x);
   GK__UNROLL
@@ -7251,7 +7257,7 @@ template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_rows(const A
     for (int j = 0; j < Cols; j++) shared[(t / 8 * Rows + r) * block_cols + t % 8 * Cols + j] = sum[r][j];
   }
   __syncthreads();
-  for (int distance = GK__THIN_CHAINS / 2; distance; distance /= 2) {
+  for (int distance = GK__THIN_K_GROUPS / 2; distance; distance /= 2) {
     for (int i = t; i < distance * Rows * block_cols; i += GK__THIN_THREADS)
       shared[i] = gk__arithmetic<Acc>::add(shared[i], shared[i + distance * Rows * block_cols]);
     __syncthreads();
@@ -7265,33 +7271,33 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   typedef typename Args::acc_type Acc;
   const int thread_cols = gk__thin_shape<Item, Rows>::thread_cols, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
-  Acc *const shared = reinterpret_cast<Acc *>(ring); /* the sums of the chains, in the end */
+  Acc *const shared = reinterpret_cast<Acc *>(ring); /* the sums of the groups, in the end */
   gk__wait_for_earlier_work();
   if (!p.product.condition.holds()) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
   const unsigned batch = blockIdx.x / (blocks * p.product.partitions),
                  part = blockIdx.x / blocks % p.product.partitions;
   const gk__partition_range range(p.product, part);
-  const bool k_major = p.y.k == 1; /* then a chain is a lane, and each warp has some columns */
-  const int t = static_cast<int>(threadIdx.x), chain = k_major ? t % 32 : t / 8;
+  const bool k_major = p.y.k == 1; /* then a group is a lane, and each warp has some columns */
+  const int t = static_cast<int>(threadIdx.x), k_group = k_major ? t % 32 : t / 8;
   const int first_col = (k_major ? t / 32 : t % 8) * thread_cols;
   const size_t col0 = static_cast<size_t>(blockIdx.x % blocks) * block_cols;
-  const size_t chain_k = range.begin + static_cast<size_t>(chain * 4);
-  const Item *const x = p.x.data + batch * p.x.batch + chain_k * p.x.k;
+  const size_t group_k = range.begin + static_cast<size_t>(k_group * 4);
+  const Item *const x = p.x.data + batch * p.x.batch + group_k * p.x.k;
   const Item *const y =
-      p.y.data + batch * p.y.batch + chain_k * p.y.k + (col0 + static_cast<size_t>(first_col)) * p.y.outer;
+      p.y.data + batch * p.y.batch + group_k * p.y.k + (col0 + static_cast<size_t>(first_col)) * p.y.outer;
   const int row_count = static_cast<int>(p.row_count),
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
   Acc sum[Rows][thread_cols];
   gk__clear(sum);
   if (k_major) {
     gk__thin_sums<true>(sum, x, p.x.outer, p.x.k, row_count, y, p.y.outer, 1, col_count - first_col,
-                        range.depth - chain * 4, p.in_ring ? ring : NULL);
+                        range.depth - k_group * 4, p.in_ring ? ring : NULL);
     __syncthreads(); /* the ring has been read */
     gk__thin_reduce_lanes(sum, shared);
   } else {
     gk__thin_sums<false>(sum, x, p.x.outer, p.x.k, row_count, y, p.y.k, p.y.outer, col_count - first_col,
-                         range.depth - chain * 4, p.in_ring ? ring : NULL);
+                         range.depth - k_group * 4, p.in_ring ? ring : NULL);
     __syncthreads();
     gk__thin_reduce_rows(sum, shared);
   }
@@ -7305,6 +7311,10 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   else
     p.product.epilogue_of_c(batch).store(c_row, c_col, value);
 }
+
+/* --- Calls: the GPU, memory for partials, and launches -------------------------------------------------------------
+ *
+ * What the products of all kernels share on the host. */
 
 /* The partitions of k of a product, at most; thin products have more if k is very long. */
 #define GK__MATMUL_PARTITIONS 32
@@ -9583,9 +9593,9 @@ template <int Products, class Element> struct gk__wgmma_tile_set : gk__no_path {
  * columns. A block tile has Down x Across warps. The four floats that a producer stores as a vector are neighbours if
  * their operand is K-major; else they are `apart`, a quarter of the tile. */
 template <int Down, int Across, int Fours> struct gk__f32_accumulators {
-  static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, across = Across;
+  static const int thread_count = Down * Across * 32, vector_width = 4, row_count = 8, fours = Fours, across = Across;
   static const int bm = Down * 32, bn = Across * Fours * 32;
-  float value[row_count][Fours * run];
+  float value[row_count][Fours * vector_width];
   int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: to the fifth */
   bool rows_apart, cols_apart;
   GK__D gk__f32_accumulators(int t, bool are_rows_apart, bool are_cols_apart)
@@ -9606,9 +9616,9 @@ template <int Down, int Across, int Fours> struct gk__f32_accumulators {
         const int vector_idx = first_col + j * 8;
         if (cols_apart) {
           GK__UNROLL
-          for (int e = 0; e < run; e++) dest[vector_idx + e * (bn / 4)] = value[i][j * run + e];
+          for (int e = 0; e < vector_width; e++) dest[vector_idx + e * (bn / 4)] = value[i][j * vector_width + e];
         } else {
-          const float *const four = value[i] + j * run;
+          const float *const four = value[i] + j * vector_width;
           *reinterpret_cast<gk__vector<float, 4> *>(dest + vector_idx * 4) = {{four[0], four[1], four[2], four[3]}};
         }
       }
@@ -10239,7 +10249,7 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
   const size_t block_cols = one_row::col_count, long_dim = transposed ? p.m : p.n;
   const size_t ring_bytes = has_one ? one_row::ring_bytes : more_rows::ring_bytes;
   const size_t acc_bytes =
-      GK__THIN_CHAINS * (has_one ? 1 : GK__THIN_ROWS) * block_cols * sizeof(typename Args::acc_type);
+      GK__THIN_K_GROUPS * (has_one ? 1 : GK__THIN_ROWS) * block_cols * sizeof(typename Args::acc_type);
   const auto kernel = has_one ? GK__KERNEL(gk__thin_kernel<1, Args>) : GK__KERNEL(gk__thin_kernel<GK__THIN_ROWS, Args>);
   const auto launch = [=](const Args &part, size_t blocks) -> cudaError_t {
     gk__thin_args<Args> thin(part, transposed);
@@ -11350,8 +11360,8 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
 
 /* --- Records ------------------------------------------------------------------------------------------------------
  * The records of all ranks are an array in the scratch, instead of section 16's slots. They have the format of slots,
- * with tag 0, which no call uses. So a later call does not take what is left of a record for a slot of its own, even if
- * a lost rank ends this call early. */
+ * with epoch 0, which no call uses. So a later call does not take what is left of a record for a slot of its own, even
+ * if a lost rank ends this call early. */
 
 template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value) {
   unsigned word[3 * gk__slot<Value>::word16_count] = {};
@@ -12715,7 +12725,7 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
 }
 
 /* --- Scratch ------------------------------------------------------------------------------------------------------
- * Section 14 has the layout of a scratch. All but the work area is cleared at its creation: zero is the tag that no
+ * Section 14 has the layout of a scratch. All but the work area is cleared at its creation: zero is the epoch that no
  * call uses. */
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {

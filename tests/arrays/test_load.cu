@@ -246,14 +246,14 @@ struct lane {
   }
 };
 
-/* One scratch, whose tags run out on the way: for reductions and for scans at different times, and in a replay or
+/* One scratch, whose epochs run out on the way: for reductions and for scans at different times, and in a replay or
  * between. */
 TEST(a_thousand_replays_between_other_calls) {
   const unsigned times = test_slowed() ? 8 : at_speed(1000u, 40u);
   lane l;
   for (unsigned before : {0u, times / 2}) {
     l.wait();
-    if (before) l.scratch.set_tags(0xffffffffu - before);
+    if (before) l.scratch.set_epochs(0xffffffffu - before);
     for (unsigned i = 0; i < times; i++) {
       l.replay(before + i);
       if (i % 3) l.direct(before + 7 * i);
@@ -262,8 +262,8 @@ TEST(a_thousand_replays_between_other_calls) {
     }
   }
   l.finish("stream", 0);
-  EXPECT(l.scratch.scan_tags() < 4 * times); /* they did run out */
-  EXPECT(l.scratch.reduce_tags() < 4 * times);
+  EXPECT(l.scratch.scan_epochs() < 4 * times); /* they did run out */
+  EXPECT(l.scratch.reduce_epochs() < 4 * times);
 }
 
 /* Eight threads, each with a stream, a scratch and a graph of its own. */

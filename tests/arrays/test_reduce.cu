@@ -450,20 +450,20 @@ TEST(one_scratch_serves_all) {
   }
 }
 
-/* When the tags run out all slots are cleared. */
-TEST(tags_run_out) {
+/* When epochs run out all slots are cleared. */
+TEST(epochs_run_out) {
   const std::vector<float> host = random_numbers<float>(300000);
   device_array<float> in(host), sum(1), before(1);
   test_scratch scratch;
   EXPECT_OK(gk_reduce_sum(in.ptr, before.ptr, host.size(), 0, &scratch));
   scratch.fill_slots(HOOK_STATE_BYTES, HOOK_REDUCE_BYTES);
-  scratch.set_tags(0xfffffffdu);
-  const unsigned tags[] = {0xfffffffeu, 0, 1, 2};
+  scratch.set_epochs(0xfffffffdu);
+  const unsigned epochs[] = {0xfffffffeu, 0, 1, 2};
   for (int i = 0; i < 4; i++) {
     const size_t n = i < 2 ? 5000 : host.size();
     EXPECT_OK(gk_reduce_sum(in.ptr, sum.ptr, n, 0, &scratch));
     if (i >= 2) EXPECT_SAME(sum.first(), before.first(), "sum %d", i);
-    EXPECT_EQ(scratch.reduce_tags(), tags[i]);
+    EXPECT_EQ(scratch.reduce_epochs(), epochs[i]);
     if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(HOOK_STATE_BYTES, HOOK_REDUCE_BYTES), size_t(0));
   }
 }

@@ -311,27 +311,27 @@ TEST(groups_of_tiles_argmin) {
   check_groups(operation_of<gk_op_argmin, float, gk_arg<float>>("argmin of f32", {-30, 1000000}));
 }
 
-/* The prefix of a tile, from slots that the test fills: only those that the tile may read get this scan's tag, and get
+/* The prefix of a tile, from slots that the test fills: only those that the tile may read get this scan's epoch, and get
  * it while the tile waits; of a slot of several words, the second one first. */
 template <unsigned Window, class A, class Op>
-__global__ void prefix_by_hand(hook_slot<A> *slots, hook_scan_plan plan, size_t tile, unsigned tag, unsigned *started,
+__global__ void prefix_by_hand(hook_slot<A> *slots, hook_scan_plan plan, size_t tile, unsigned epoch, unsigned *started,
                                const A *total, A prefix, A *out) {
   HOOK_SHARED(A, part, HOOK_SCAN_WARPS + 1);
   __shared__ unsigned order;
   const size_t group = tile / HOOK_SCAN_GROUP, oldest = group >= Window ? group - (Window - 1) : 0;
-  const hook_scan_slots<A> at = {slots, slots + plan.tiles, tag};
+  const hook_scan_slots<A> at = {slots, slots + plan.tiles, epoch};
   if (threadIdx.x == 0) order = atomicAdd(started, 1u);
   __syncthreads();
   if (order == 0) { /* the first block to start, which waits for no other */
     for (size_t i = oldest * HOOK_SCAN_GROUP + threadIdx.x; i < tile; i += blockDim.x)
-      hook_publish(at.tile_total + i, total[i], tag);
-    if (threadIdx.x == 0 && oldest > 0) hook_publish(at.group_prefix + oldest, prefix, tag);
+      hook_publish(at.tile_total + i, total[i], epoch);
+    if (threadIdx.x == 0 && oldest > 0) hook_publish(at.group_prefix + oldest, prefix, epoch);
   } else {
     out[threadIdx.x] = hook_tile_prefix<Window>(tile, total[tile], hook_scan_start<A>{prefix}, Op(), plan, at, part);
     if (threadIdx.x == 0) {
       A seen(prefix);
       const bool ends = tile % HOOK_SCAN_GROUP == HOOK_SCAN_GROUP - 1 && group + 1 < plan.groups;
-      out[blockDim.x] = ends && hook_peek(at.group_prefix + (group + 1), &seen, tag) ? seen : total[tile];
+      out[blockDim.x] = ends && hook_peek(at.group_prefix + (group + 1), &seen, epoch) ? seen : total[tile];
     }
   }
 }
@@ -515,27 +515,27 @@ struct mixed_scans {
 TEST(one_scratch_serves_all) {
   const mixed_scans scans(70);
   test_scratch scratch(scans.scratch_bytes());
-  const unsigned before = scratch.scan_tags();
+  const unsigned before = scratch.scan_epochs();
   for (size_t i = 0; i < 12; i++) scans.run(i, i % 4 ? 2 + 5 * i : 70, &scratch);
-  EXPECT_EQ(scratch.scan_tags(), before + 12);
+  EXPECT_EQ(scratch.scan_epochs(), before + 12);
   /* a scan of one tile needs no scratch, and leaves it alone */
   device_array<float> few(first_of(scans.sums_in, 1000));
   EXPECT_OK(gk_scan_inclusive(few.ptr, few.ptr, 1000, gk_op_sum(), 0, &scratch));
-  EXPECT_EQ(scratch.scan_tags(), before + 12);
+  EXPECT_EQ(scratch.scan_epochs(), before + 12);
 }
 
-/* When the tags run out all slots are cleared, those of larger scans too. */
-TEST(tags_run_out) {
+/* When epochs run out all slots are cleared, those of larger scans too. */
+TEST(epochs_run_out) {
   const mixed_scans scans(70);
   test_scratch scratch(scans.scratch_bytes());
   const size_t slots = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
   for (size_t i = 0; i < 3; i++) scans.run(i, 70, &scratch);
   scratch.fill_slots(slots, scratch.bytes - slots);
-  scratch.set_tags(0xfffffffdu);
-  const unsigned tags[] = {0xfffffffeu, 0, 1, 2, 3, 4};
+  scratch.set_epochs(0xfffffffdu);
+  const unsigned epochs[] = {0xfffffffeu, 0, 1, 2, 3, 4};
   for (size_t i = 0; i < 6; i++) {
     scans.run(i, i < 2 ? 3 : 70 - i, &scratch);
-    EXPECT_EQ(scratch.scan_tags(), tags[i]);
+    EXPECT_EQ(scratch.scan_epochs(), epochs[i]);
     if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(slots, (scratch.bytes - slots) / 16 * 16), size_t(0));
   }
 }
@@ -669,7 +669,7 @@ TEST(graph_with_a_scratch) {
 }
 TEST(graph_across_the_wrap) {
   test_scratch scratch(gk_scan_scratch_bytes(100000, 8));
-  scratch.set_tags(0xfffffffbu);
+  scratch.set_epochs(0xfffffffbu);
   check_graph(&scratch, 10);
 }
 TEST(graph_without_a_scratch) { check_graph(NULL, 20); }

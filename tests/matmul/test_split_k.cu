@@ -151,11 +151,11 @@ template <class T, class O, class Func> struct product_by_order {
     const size_t bytes = products * partial_bytes();
     if (bytes == 0) return;
     test_scratch scratch(partials_begin + bytes);
-    scratch.set_tags(5);
+    scratch.set_epochs(5);
     check(plan, &scratch, max_blocks);
     EXPECT_EQ(scratch.bytes_not_zero(partials_begin, bytes), size_t(0));
-    EXPECT_EQ(scratch.scan_tags(), 5u);
-    EXPECT_EQ(scratch.reduce_tags(), 5u);
+    EXPECT_EQ(scratch.scan_epochs(), 5u);
+    EXPECT_EQ(scratch.reduce_epochs(), 5u);
   }
   /* A byte less than it needs is refused before anything is written. */
   void check_refusal(gk_plan plan, size_t max_blocks) {
@@ -354,14 +354,14 @@ TEST(a_scratch_off_its_alignment) {
   EXPECT(c.untouched());
 }
 
-/* Scans and reductions poll for tags where the partials were, so partials that look like tags must be cleared. */
+/* Scans and reductions poll for their epochs where the partials were, so partials that look like them must be cleared. */
 TEST(a_scratch_shared_with_scans_and_reduces) {
   const split_product tiles, thin(3, 40, 3000, 2);
   const size_t n = 50000;
   const std::vector<unsigned> ones(n, 1);
   device_array<unsigned> in(ones), out(n), sum(1);
   test_scratch scratch(gk_matmul_scratch_bytes());
-  float looks_like_a_tag;
+  float looks_like_an_epoch;
   for (unsigned i = 0; i < 3; i++) {
     tiles.run(&scratch);
     thin.run(&scratch);
@@ -369,12 +369,12 @@ TEST(a_scratch_shared_with_scans_and_reduces) {
     EXPECT_EQ(out.get()[n - 1], static_cast<unsigned>(n));
     EXPECT_OK(gk_reduce_sum(in.ptr, sum.ptr, n, 0, &scratch));
     EXPECT_EQ(sum.first(), static_cast<unsigned>(n));
-    const unsigned tag = scratch.scan_tags() + 1;
-    memcpy(&looks_like_a_tag, &tag, sizeof(tag));
+    const unsigned epoch = scratch.scan_epochs() + 1;
+    memcpy(&looks_like_an_epoch, &epoch, sizeof(epoch));
     const size_t k = 1024; /* each partial is this number, of a row of A that is 0 but for the starts of partitions */
     const hook_split_k order = hook_plan_split_k<float>(1, 160, k);
     EXPECT(order.thin && order.partitions > 1);
-    std::vector<float> a(k, 0.0f), b(k * 160, looks_like_a_tag);
+    std::vector<float> a(k, 0.0f), b(k * 160, looks_like_an_epoch);
     for (size_t l = 0; l < k; l += static_cast<size_t>(order.depth)) a[l] = 1;
     device_array<float> device_a(a), device_b(b), c(160);
     gk_matmul_opts opts = gk_matmul_opts();
@@ -383,7 +383,7 @@ TEST(a_scratch_shared_with_scans_and_reduces) {
     EXPECT_OK(gk_scan_inclusive(in.ptr, out.ptr, n, gk_op_sum(), 0, &scratch));
     EXPECT_EQ(out.get()[n - 1], static_cast<unsigned>(n));
   }
-  EXPECT_EQ(scratch.scan_tags(), 6u); /* products take none */
+  EXPECT_EQ(scratch.scan_epochs(), 6u); /* products take none */
 }
 
 /* Used slots and temporary memory may hold anything. */

@@ -198,7 +198,7 @@ template <class T> struct device_array {
   bool untouched() const { return written(ptr, n * sizeof(T)) == 0; }
 };
 
-/* A scratch for the length of a test. At its end the state must be as the header promises: zero but for the tags. */
+/* A scratch for the length of a test. At its end the state must be as the header promises: zero but for the epochs. */
 struct test_scratch : gk_scratch {
   explicit test_scratch(size_t wanted = gk_reduce_scratch_bytes()) : gk_scratch() {
     EXPECT_OK(gk_scratch_create(this, wanted, 0));
@@ -212,20 +212,20 @@ struct test_scratch : gk_scratch {
     EXPECT_OK(cudaMemcpy(&now, ptr, sizeof(now), cudaMemcpyDeviceToHost));
     return now;
   }
-  /* Sets the tags as if this many reductions and scans had used the scratch. */
-  void set_tags(unsigned used) const {
+  /* Sets the epochs as if this many reductions and scans had used the scratch. */
+  void set_epochs(unsigned used) const {
     hook_state now = state();
     now.reduce_tickets = now.scan_tickets = static_cast<unsigned long long>(used) << 32;
     EXPECT_OK(cudaMemcpy(ptr, &now, sizeof(now), cudaMemcpyHostToDevice));
   }
-  /* Fills the slots from a byte on, as if calls with small tags had used them: none is zero. */
+  /* Fills the slots from a byte on, as if calls with small epochs had used them: none is zero. */
   void fill_slots(size_t from, size_t count) const {
     EXPECT_OK(cudaDeviceSynchronize());
     EXPECT_OK(cudaMemset(static_cast<unsigned char *>(ptr) + from, 1, count));
     EXPECT_OK(cudaDeviceSynchronize());
   }
-  unsigned reduce_tags() const { return static_cast<unsigned>(state().reduce_tickets >> 32); }
-  unsigned scan_tags() const { return static_cast<unsigned>(state().scan_tickets >> 32); }
+  unsigned reduce_epochs() const { return static_cast<unsigned>(state().reduce_tickets >> 32); }
+  unsigned scan_epochs() const { return static_cast<unsigned>(state().scan_tickets >> 32); }
   size_t bytes_not_zero(size_t from, size_t count) const {
     std::vector<unsigned char> host(count);
     EXPECT_OK(cudaDeviceSynchronize());
