@@ -41,8 +41,8 @@
  *
  *   The rest is not needed to use gpukit:
  *
- *   13. PTX, 14. CHECKS AND LAUNCHES, 15. BUILDING BLOCKS, 16. BETWEEN BLOCKS, 17. REDUCE, 18. SCAN, 19. MATMUL,
- *   20. COPIES OF HOST ARRAYS, 21. PAST ONE GPU, 22. IMPLEMENTATION, 23. HISTORY, 24. LICENCE
+ *   13. PTX, 14. CHECKS AND LAUNCHES, 15. BUILDING BLOCKS, 16. BETWEEN BLOCKS, 17. REDUCE, 18. SCAN, SELECT, DATA,
+ *   19. MATMUL, 20. COPIES OF HOST ARRAYS, 21. PAST ONE GPU, 22. IMPLEMENTATION, 23. HISTORY, 24. LICENCE
  *
  * CONFIGURATION: macros to define before the #include
  *
@@ -3826,7 +3826,7 @@ template <class Item, class Func>
 cudaError_t gk__check_pointer(const char *, const char *, const gk__computed<Item, Func> &, size_t, size_t) {
   return cudaSuccess;
 }
-/* The same of an argument. If that is a gk_array, it also has so many elements. */
+/* The same for an argument of a call. If it is a gk_array, its size is checked, too. */
 template <class Array>
 cudaError_t gk__check_array(const char *call, const char *name, const Array &array, size_t n, size_t item_count) {
   GK_TRY(gk__check_size(call, name, array, item_count));
@@ -3990,7 +3990,8 @@ enum {
 #define GK__MATRIX_SMS 128u
 #define GK__MATRIX_SM_THREADS 1024u
 #define GK__MATRIX_THREADS (GK__MATRIX_SMS * GK__MATRIX_SM_THREADS)
-/* From so many rows on, a warp for each row keeps the memory busy. At most so many blocks take such rows in turn. */
+/* With at least GK__ROWS_OF_WARPS rows, one warp for each row keeps the memory busy. The grid then has at most
+ * GK__ROW_BLOCKS blocks, which loop over the rows. */
 #define GK__ROWS_OF_WARPS 4096u
 #define GK__ROW_BLOCKS 2048u
 
@@ -4364,9 +4365,9 @@ cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_co
 }
 
 /* ====================================================================================================================
- * 18. SCAN: one launch and one pass over the data, in an order that depends on n, the types and the operator alone.
- *     Uses the bulk copies of section 13, the building blocks of section 15, the tickets and slots of section 16, and
- *     the checks of section 17.
+ * 18. SCAN, SELECT, DATA. A scan is one launch and one pass over the data, in an order that depends on n, the types
+ *     and the operator alone. Uses the bulk copies of section 13, the building blocks of section 15, the tickets and
+ *     slots of section 16, and the checks of section 17.
  *
  * After Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (2016). A block takes a
  * ticket, which is the number of its tile, so blocks are working on all earlier tiles already, in whatever order the
@@ -4792,7 +4793,7 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_coun
   }
 }
 
-/* Called by all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
+/* Called by all threads: waits for the bulk load of a tile, then copies the elements that it did not cover. */
 template <class Config, class Item, class Input>
 GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, unsigned item_count, gk__scan_bulk_copies *bulk) {
   const unsigned copied = bulk->wait_for_load(gk__memory_of(input), item_count);
@@ -5011,7 +5012,7 @@ cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t r
 /* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
  * elements of the tile, which it loads as vectors of 16 bytes: in each step, neighbouring lanes load neighbouring
  * vectors. So the kept elements of a vector follow those of earlier steps, and of lower lanes in its step. The kept
- * elements of a tile are gathered in shared memory, with the alignment that they will have in the output, and stored
+ * elements of a tile are compacted in shared memory, with the alignment that they will have in the output, and stored
  * from there as 16-byte words.
  *
  * Tiles begin at multiples of 16 bytes of memory. The first begins up to 15 bytes before the array, with `lead` items
@@ -5611,8 +5612,8 @@ struct gk__partition_range {
   size_t begin;
   int depth;
   template <class Args>
-  GK__D gk__partition_range(const Args &p, unsigned part)
-      : begin(part * static_cast<size_t>(p.depth)),
+  GK__D gk__partition_range(const Args &p, unsigned partition)
+      : begin(partition * static_cast<size_t>(p.depth)),
         depth(p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
 };
 
@@ -5993,7 +5994,7 @@ struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, 
   typedef gk__quad_accumulators<double, TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth> base;
   static const int mma_cols = base::mma_cols, quads = base::quads;
   GK__D explicit gk__accumulators_f64(int t) : base(t) {}
-#if GK__HAS_CP_ASYNC
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 /* tensor cores multiply doubles */
   GK__D void multiply_step(const typename base::fragment &f) {
 #if __CUDA_ARCH__ >= 900
     GK__UNROLL
@@ -6076,8 +6077,8 @@ struct gk__raster_tile {
 
 /* A work tile: one tile of C and one partition of k. */
 struct gk__work_tile {
-  unsigned batch, part;
-  size_t row0, col0; /* its first row and column in C */
+  unsigned batch, partition; /* partition: of k */
+  size_t row0, col0;         /* its first row and column in C */
 };
 /* The work tiles of a kernel with tiles of Config come in raster order, then partitions, then the batch. */
 template <class Config, class Args>
@@ -6171,14 +6172,14 @@ template <class Tile, class Values, class Out, class Acc, class Func, class... W
 GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Out, Acc, Func> &p,
                                const gk__work_tile &work, Where... where) {
   if (p.partials)
-    Tile::store(values, p.epilogue_of_partial(work.batch, work.part), work.row0, work.col0, where...);
+    Tile::store(values, p.epilogue_of_partial(work.batch, work.partition), work.row0, work.col0, where...);
   else
     Tile::store(values, p.epilogue_of_c(work.batch), work.row0, work.col0, where...);
 }
 template <class Tile, class Values, class Acc, class... Where>
 GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Acc, Acc, gk__identity> &p,
                                const gk__work_tile &work, Where... where) {
-  Tile::store(values, p.partials ? p.epilogue_of_partial(work.batch, work.part) : p.epilogue_of_c(work.batch),
+  Tile::store(values, p.partials ? p.epilogue_of_partial(work.batch, work.partition) : p.epilogue_of_c(work.batch),
               work.row0, work.col0, where...);
 }
 
@@ -6392,7 +6393,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   {
     const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
     /* The first group has the longest partition. */
-    const gk__partition_range longest(p, work.part), range(p, work.part + static_cast<unsigned>(group));
+    const gk__partition_range longest(p, work.partition), range(p, work.partition + static_cast<unsigned>(group));
     typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, t);
     typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, t);
     gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items,
@@ -6951,7 +6952,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
 #endif
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.partials ? p.partitions : 1);
-      const gk__partition_range range(p, work.part);
+      const gk__partition_range range(p, work.partition);
       typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin,
                                   t - Shape::consumers);
       typename Shape::operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin,
@@ -6975,7 +6976,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       gk__clear(sums.value);
       const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.partials ? p.partitions : 1);
-      const int k = gk__partition_range(p, work.part).depth;
+      const int k = gk__partition_range(p, work.partition).depth;
       if (!p.trans_a && !p.trans_b)
         gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
       else if (!p.trans_a)
@@ -7052,7 +7053,7 @@ template <class Item, int Count> struct gk__thin_vector {
     for (int i = 0; i < word_count; i++) words[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
     memcpy(static_cast<void *>(&items), words, sizeof(items));
   }
-  /* By way of the ring, where its pieces of 16 bytes (if it has so many) stand in the order of the threads. */
+  /* Copies through the ring. Piece i of all threads is contiguous, so that a warp has no bank conflicts. */
   static GK__D void copy_to_ring(unsigned char *dest, const Item *from) {
     GK__UNROLL
     for (int pos = 0; pos < bytes; pos += piece)
@@ -7162,9 +7163,9 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
 /* The sums of one group for a thread's columns. x and y begin at its first k, of which `left` are left in the
  * partition.
  *
- * Half types pass through a ring in shared memory, if there is room (else `ring` is NULL). What bounds them is how many
- * bytes are in flight: all but one of the stages. Each thread fills and reads its own places, so it waits for no other.
- * In registers their vectors would have to be packed, and packing waits for each load. */
+ * Half types pass through a ring in shared memory, if there is room (else `ring` is NULL), because the number of bytes
+ * in flight limits them: all stages but one. Each thread reads only what it copied itself, so it needs no barrier. In
+ * registers the elements would have to be packed into words, and packing waits for each load. */
 template <bool KMajor, int Rows, int Cols, class Item, class Acc>
 GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
                          size_t y_step, size_t y_stride, int col_count, int left, unsigned char *ring) {
@@ -7611,8 +7612,9 @@ template <int Count, class Item> struct gk__unaligned_vector {
   }
 };
 
-/* What rounds a float to the nearest tf32 if it is added before the low 13 bits are cut off. Ties go to even, as TMA
- * rounds; before sm_90, where that would take more instructions for each operand of mma.sync, away from zero. */
+/* The number which, added to the bits of a float before the low 13 are cleared, rounds it to the nearest tf32. Ties go
+ * to even, as TMA rounds. Before sm_90 they go away from zero, because even ones would cost mma.sync more instructions
+ * for each operand. */
 GK__HD unsigned gk__tf32_rounding(unsigned bits) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   (void)bits;
@@ -8298,13 +8300,13 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
   gk__work_tile work = gk__work_tile_of<Config>(p, p.first_tile + blockIdx.x);
-  work.part = blockIdx.y;
+  work.partition = blockIdx.y;
   const unsigned warp_id = threadIdx.x / 32;
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
   gk__mma_accumulators<Config> acc;
   {
-    const size_t partition_depth = p.partition_stages * stage_depth, k_begin = work.part * partition_depth;
+    const size_t partition_depth = p.partition_stages * stage_depth, k_begin = work.partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
     gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, loop::parts, Config::order_a> a(
         p.a, work.batch, work.row0, p.m, k_begin, k_end);
@@ -9326,14 +9328,13 @@ template <class Shape, class Element, class Out, class Func> gk__wgmma_tile_kern
   return {kernel,      Shape::row_count,          Shape::col_count, Shape::parts, Shape::thread_count,
           Shape::smem, Shape::in_registers::value};
 }
-/* Launches the kernel, as often as needed. The blocks are persistent, but if they split the k of their tiles, each has
- * only one. */
+/* Sets the arguments of the kernel but for the tiles of a launch. Returns false if TMA cannot address the matrices, or
+ * the tiles are too many. */
 template <class Element, class Out, class Func>
-cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__tensor_args<Element, Out, Func> &x,
-                             gk__wgmma_cluster cluster, const gk__product_call &call) {
+bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<Func> &tile_kernel,
+                        const gk__tensor_args<Element, Out, Func> &x, const gk__wgmma_cluster &cluster, unsigned sms) {
   typedef gk__wgmma_type<Out> out_type;
-  if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
-  gk__wgmma_args<Func> p(x.func);
+  gk__wgmma_args<Func> &p = *args;
   p.swapped = tile_kernel.in_registers && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
@@ -9360,8 +9361,7 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k,
-                    x.batch);
+    return false;
   p.dest = x.c;
   p.ldc = x.ldc;
   p.stride_c = x.stride_c;
@@ -9376,9 +9376,7 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__
   p.tiles_m = static_cast<unsigned>(tiles_m);
   p.tiles_n = static_cast<unsigned>(tiles_n);
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
-  while (p.raster_rows * p.raster_rows * 2 * tile_kernel.row_count <=
-         static_cast<unsigned>(call.gpu.sms) * tile_kernel.col_count)
-    p.raster_rows *= 2;
+  while (p.raster_rows * p.raster_rows * 2 * tile_kernel.row_count <= sms * tile_kernel.col_count) p.raster_rows *= 2;
   if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
   p.alpha = x.alpha;
   p.beta = x.beta;
@@ -9388,12 +9386,22 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__
   p.b_k_major = b.k_major;
   p.a_batched = a.stride_batch && x.batch > 1;
   p.b_batched = b.stride_batch && x.batch > 1;
-
-  const size_t size = cluster.size(),
-               fitting = gk__clusters_at_once(static_cast<unsigned>(call.gpu.sms), cluster.size());
-  const size_t most = x.limited(fitting * size);
+  return true;
+}
+/* Launches the kernel, as often as needed. The blocks are persistent, but if they split the k of their tiles, each has
+ * only one. */
+template <class Element, class Out, class Func>
+cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__tensor_args<Element, Out, Func> &x,
+                             gk__wgmma_cluster cluster, const gk__product_call &call) {
+  const unsigned sms = static_cast<unsigned>(call.gpu.sms);
+  gk__wgmma_args<Func> p(x.func);
+  if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
+  if (!gk__wgmma_set_args(&p, tile_kernel, x, cluster, sms))
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k,
+                    x.batch);
+  const size_t size = cluster.size(), most = x.limited(gk__clusters_at_once(sms, cluster.size()) * size);
   const unsigned at_once = most > size ? static_cast<unsigned>(most / size) : 1;
-  const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
+  const unsigned tiles = p.tiles_m * p.tiles_n * static_cast<unsigned>(x.batch);
   /* Blocks that begin together read the same operands from L2 at the same time. Persistent blocks drift apart, so a
    * launch has as many waves of tiles as make 768 stages of k. In one launch, 16384 x 16384 x 16384 takes 1.64 (tf32)
    * and 1.21 (bf16) times as long, 12000 x 12000 x 12000 1.3; of 102 products none takes less than 0.98 (H100). */
@@ -9812,7 +9820,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   gk__wait_for_earlier_work();
   unsigned work_idx = blockIdx.x;
   const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
-  const gk__partition_range range(p, work.part);
+  const gk__partition_range range(p, work.partition);
   if (is_producer) {
     gk__ptx_setmaxnreg_dec<Config::producer_registers>();
     if (p.trans_a && p.trans_b)
@@ -9896,6 +9904,8 @@ inline const gk__plan_costs &gk__measured_costs() {
   return costs;
 }
 
+/* The code of a GPU that has a kernel; each has the kernels of those before it, too. */
+enum gk__hopper_code { GK__ANY_CODE, GK__SM_90_CODE, GK__SM_90A_CODE };
 /* A tile of the planner. The shares were measured on an H200. */
 struct gk__tile_facts {
   gk_plan plan;
@@ -9904,7 +9914,7 @@ struct gk__tile_facts {
   unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
   unsigned room;   /* groups whose registers fit on a multiprocessor */
   unsigned share;  /* multiply-add throughput with enough warps, in percent of the peak; Hopper's floats: not used */
-  unsigned hopper; /* 1: by a Hopper kernel; 2: by one that only code for sm_90a has; 0: portable */
+  unsigned hopper; /* the code that has its kernel, a gk__hopper_code */
   const gk__plan_costs *costs;
   size_t tile_count(size_t m, size_t n) const { return gk__tile_count(m, n, row_count, col_count); }
 };
@@ -9918,9 +9928,9 @@ struct gk__split_k {
 inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
   return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
 }
-/* What the choice of a tile depends on. hopper: the Hopper kernels that can compute the product, as gk__tile_facts
- * numbers them. wanted: the plan that the caller asks for. Without Hopper's kernels, 64 x 128 stands for all of theirs;
- * otherwise the last of gk__tiles stands for a tile that does not exist. */
+/* What the choice of a tile depends on. hopper: the gk__hopper_code whose kernels can compute the product. wanted: the
+ * plan that the caller asks for. Without Hopper's kernels, 64 x 128 stands for all of theirs; otherwise the last of
+ * gk__tiles stands for a tile that does not exist. */
 struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
@@ -10012,12 +10022,12 @@ template <class Acc> struct gk__tiles {
   static size_t least_part() { return 36; } /* the shortest partition */
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, 2, &costs},
-                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, 2, &costs},
-                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, 2, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, 0, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, 0, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, 0, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
+                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
+                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, GK__ANY_CODE, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, GK__ANY_CODE, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, GK__ANY_CODE, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10032,12 +10042,12 @@ template <> struct gk__tiles<double> {
   static size_t least_part() { return 21; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, 1, &costs},
-                                  {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 90, 2, &costs},
-                                  {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 62, 1, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 65, 0, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 48, 0, &costs},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 62, 0, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs},
+                                  {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 90, GK__SM_90A_CODE, &costs},
+                                  {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 62, GK__SM_90_CODE, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 65, GK__ANY_CODE, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 48, GK__ANY_CODE, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 62, GK__ANY_CODE, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10072,7 +10082,7 @@ inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum)
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, 2};
+  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_part();
   const unsigned most =
@@ -10168,7 +10178,7 @@ template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_qu
 }
 
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, 0},
+  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc> gk__parts<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {
@@ -10554,11 +10564,12 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__f32_block<4, 1, 4, 2> block_128x128;
   typedef gk__f32_block<2, 2, 2, 2> block_64x128;
   typedef gk__f32_block<4, 1, 2, 2> block_128x64;
-  /* Which tiles can compute the product, as gk__tile_facts numbers them. */
+  /* The code whose tiles can compute the product. */
   static unsigned hopper(const args &p) {
     const bool takes = p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff &&
                        p.partial_bytes() <= GK__PARTIALS_BYTES;
-    return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? 2 : 0;
+    return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? GK__SM_90A_CODE
+                                                                                         : GK__ANY_CODE;
   }
   template <class Config> static gk__tile_kernel<args> kernel() {
     const auto of_config = GK__KERNEL(gk__f32_hopper_kernel<Config, args>);
@@ -10580,8 +10591,8 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
     if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions ||
         p.batch >= limit / (tiles * p.partitions) || p.partial_bytes() > GK__PARTIALS_BYTES)
       return 0;
-    if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return 2;
-    return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? 1 : 0;
+    if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return GK__SM_90A_CODE;
+    return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? GK__SM_90_CODE : GK__ANY_CODE;
   }
   /* A kernel, and what a launch needs to know of its shape. */
   struct kernel_type {
@@ -11970,7 +11981,7 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
   switch (code) {
 #ifndef CUDA_ON_CPU
   case cudaErrorIllegalAddress: return GK__FAULT("a kernel went out of bounds");
-  case cudaErrorMisalignedAddress: return GK__FAULT("a kernel used a pointer as a type whose alignment it has not");
+  case cudaErrorMisalignedAddress: return GK__FAULT("a kernel dereferenced a pointer that is not aligned to its type");
   case cudaErrorLaunchFailure:
   case cudaErrorIllegalInstruction: return GK__FAULT("a kernel died");
 #endif
@@ -12844,7 +12855,7 @@ GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char
   if (is_index ? wanted < n : wanted == n) return true;
   gk__check_begin();
   gk__check_cuda(gk__fail(cudaErrorInvalidValue,
-                          is_index ? "gk_array: an array of %zu elements has none with the index %zu"
+                          is_index ? "gk_array: the array has %zu elements, so index %zu is out of range"
                                    : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
                           n, wanted),
                  "gk_array", file, line);

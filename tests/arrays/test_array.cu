@@ -103,7 +103,7 @@ TEST(failures_go_to_the_handler) {
   a.copy_from(y);
   failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "a range of 11");
   EXPECT_EQ(a.get(10), 0.0f);
-  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "10 elements has none with the index 10");
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "10 elements, so index 10 is out of range");
   a.set(size_t(-1), 1.0f);
   failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "none with the index");
   a.copy_to(static_cast<float *>(NULL));
