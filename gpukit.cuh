@@ -90,7 +90,7 @@
  *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
- *              gk_reduce_rows gk_reduce_columns
+ *              gk_reduce_rows gk_reduce_columns; in C also gk_argreduce_f32, ...
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
  *              gk_scan_rows_inclusive/exclusive
  *   select     gk_select gk_select_flagged
@@ -108,14 +108,14 @@
  *
  * GUARANTEES
  *
- *   Errors       A call that can fail returns cudaError_t, and gk_error_detail() then says what was wrong; gk_array and
- *                gk_time_ms call the handler of GK_CHECK. C++17 and C23 compilers warn about a status that is ignored,
- *                unless it is cast to void. Only GK_TIME and calls with print in their names print. Only the handler
- *                ends the program, as it does by default. A call fails for its own errors only: an error left
- *                behind by other work is neither reported nor cleared. The exception is an error after which the
- *                device's context is lost; the detail then says that it comes from earlier work. (Built with CUDA 12,
- *                the first launch of a kernel with more than 48 KiB of dynamic shared memory clears an error left
- *                behind, as cudaFuncSetAttribute does.)
+ *   Errors       A call that can fail returns cudaError_t, and gk_error_detail() then says what was wrong; gk_array,
+ *                gk_allclose of one, and gk_time_ms call the handler of GK_CHECK. C++17 and C23 compilers warn about a
+ *                status that is ignored, unless it is cast to void. Only GK_TIME and calls with print in their names
+ *                print. Only the handler ends the program, as it does by default. A call fails for its own errors
+ *                only: an error left behind by other work is neither reported nor cleared. The exception is an error
+ *                after which the device's context is lost; the detail then says that it comes from earlier work.
+ *                (Built with CUDA 12, the first launch of a kernel with more than 48 KiB of dynamic shared memory
+ *                clears an error left behind, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
  *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and
  *                matmul may be captured into CUDA graphs, and may run at the same time on several streams and threads
@@ -13065,19 +13065,21 @@ GK__SAVED_MACROS(GK__POP)
  *             gk_mismatch              count, first, worst: mismatches, first_index, worst_index
  *             gk_dist_piece            first, count: first_index, item_count
  *             gk_dist_matmul_opts      rows, turn_stream: rank_rows, second_stream
- *             gk_tile                  threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
+ *             gk_tile                  threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear();
+ *                                      run_limit, run_m, run_n: vector_limit, vector_m, vector_n
  *             GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
  *           gk_matmul_scratch_bytes() is one number for all shapes.
  *           Private, without replacement: gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y,
  *           gk__time_begin/next/scope, gk__check_cuda/status/launch.
  *           Template arguments of array calls are the types of the arguments, which may be gk_array: they are deduced.
- *           New: gk_array, gk_reduce_value, gk_computed, gk_dot, gk_scan_inclusive_sum, gk_scan_exclusive_sum, gk_copy,
- *           gk_fill, gk_iota, gk_random_uniform, gk_random_normal, gk_print; gk_time_ms, gk_bench of a callable, rates
- *           of GK_TIME; gk_matmul_ex<precision>.
- *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
- *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync, and strict
- *           products whose k is split into other partitions than before. Large products on tensor cores may be computed
- *           in two parts, which may have other bits.
+ *           New: gk_array, gk_reduce_value, gk_reduce_rows, gk_reduce_columns, gk_computed, gk_dot,
+ *           gk_scan_inclusive_sum, gk_scan_exclusive_sum, gk_scan_rows_inclusive, gk_scan_rows_exclusive, gk_select,
+ *           gk_select_flagged, gk_copy, gk_fill, gk_iota, gk_random_uniform, gk_random_normal, gk_print,
+ *           gk_print_matrix; gk_time_ms, gk_bench of a callable, gk_bench_compare for C, rates of GK_TIME;
+ *           gk_matmul_ex<precision>, gk_matmul_epilogue, gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; alpha and beta of
+ *           gk_matmul_opts as addresses of floats.
+ *           Other bits than before: tensor-core products of few tiles and a long k by mma.sync, large ones, which may
+ *           be computed in two parts, and strict products whose k is split into other partitions.
  *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
  *   0.1.0   the six areas
  * ==================================================================================================================*/
