@@ -3272,8 +3272,7 @@ GK__D bool gk__load_word16(const gk__word16 *from, unsigned epoch, unsigned *wor
 }
 /* Called by one thread. Whatever the slot held before is overwritten. */
 template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned epoch) {
-  unsigned word[3 * gk__slot<Acc>::word16_count];
-  for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::word16_count - 1 - i] = 0;
+  unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
   for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++) {
@@ -3815,22 +3814,24 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
  * it is aligned to the element type, and the device can address its memory. An empty array may begin at the end of an
  * allocation. */
 template <class Item>
-cudaError_t gk__check_pointer(const char *call, const char *name, const Item *array, size_t n, size_t item_count) {
-  if (!array && item_count) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL but n = %zu", call, name, n);
+cudaError_t gk__check_pointer(const char *call, const char *name, const Item *array, size_t item_count) {
+  if (!array && item_count)
+    return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL, but the call uses %zu of its elements", call, name,
+                    item_count);
   if (reinterpret_cast<uintptr_t>(array) % std::alignment_of<Item>::value)
     return gk__fail(cudaErrorInvalidValue, "%s: %s is not aligned to its elements' %zu bytes", call, name,
                     static_cast<size_t>(std::alignment_of<Item>::value));
   return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
 }
 template <class Item, class Func>
-cudaError_t gk__check_pointer(const char *, const char *, const gk__computed<Item, Func> &, size_t, size_t) {
+cudaError_t gk__check_pointer(const char *, const char *, const gk__computed<Item, Func> &, size_t) {
   return cudaSuccess;
 }
 /* The same for an argument of a call. If it is a gk_array, its size is checked, too. */
 template <class Array>
-cudaError_t gk__check_array(const char *call, const char *name, const Array &array, size_t n, size_t item_count) {
+cudaError_t gk__check_array(const char *call, const char *name, const Array &array, size_t item_count) {
   GK_TRY(gk__check_size(call, name, array, item_count));
-  return gk__check_pointer(call, name, gk__input_of(array), n, item_count);
+  return gk__check_pointer(call, name, gk__input_of(array), item_count);
 }
 /* Begins a call: clears the detail, and checks that memory can have n elements, and the arrays. n_out: elements of the
  * output. */
@@ -3842,8 +3843,8 @@ cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const
   if (n > static_cast<size_t>(-1) / most_bytes)
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
                     n, most_bytes);
-  GK_TRY(gk__check_array(call, "input", input, n, n));
-  return gk__check_array(call, "output", output, n, n_out);
+  GK_TRY(gk__check_array(call, "input", input, n));
+  return gk__check_array(call, "output", output, n_out);
 }
 
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
@@ -3955,8 +3956,8 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
   static_assert(std::is_same<Item, gk__item_type<InputY>>::value, "gk_dot: both arrays have elements of the same type");
   const gk__products<Item> products = {gk__input_of(x), reinterpret_cast<const Item *>(gk__input_of(y))};
   gk__clear_detail();
-  GK_TRY(gk__check_array("gk_dot", "x", x, n, n));
-  GK_TRY(gk__check_array("gk_dot", "y", y, n, n));
+  GK_TRY(gk__check_array("gk_dot", "x", x, n));
+  GK_TRY(gk__check_array("gk_dot", "y", y, n));
   return gk_reduce_sum(gk_computed<typename gk__products<Item>::result_type>(products), output, n, stream, scratch);
 }
 
@@ -4317,8 +4318,8 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, const Ou
       gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == max_size)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
                     shape.row_count, shape.leading_dim);
-  GK_TRY(gk__check_array(call, "input", input, n, n));
-  return gk__check_array(call, "output", output, output_count, output_count);
+  GK_TRY(gk__check_array(call, "input", input, n));
+  return gk__check_array(call, "output", output, output_count);
 }
 template <class Acc, class Kernel, class Input, class Output, class Functor>
 cudaError_t gk__launch_matrix(const gk__call &call, const Kernel &kernel, const Input &input, Output &output,
@@ -5168,7 +5169,7 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   const size_t extent = gk__saturated_sum(n, lead);
   /* By its pointer: an output that is a gk_array may have fewer than n elements. */
   GK_TRY(gk__begin_call(call.name, input, n, gk__output_of(output), n));
-  GK_TRY(gk__check_array(call.name, "kept_count", kept_count, n, 1));
+  GK_TRY(gk__check_array(call.name, "kept_count", kept_count, 1));
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
@@ -5191,7 +5192,7 @@ cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Outpu
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
   const void *const memory = gk__memory_of(gk__input_of(input)), *const output_memory = gk__output_of(output);
   const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags), memory == output_memory};
-  GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n, n));
+  GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n));
   return gk__select({"gk_select_flagged", stream, scratch}, input, output, kept_count, n, keep);
 }
 
@@ -5343,7 +5344,7 @@ cudaError_t gk__print_matrix(const char *call, const Input &input, size_t row_co
   const auto array = gk__input_of(input);
   gk__clear_detail();
   if (row_count == 0 || col_count == 0) return cudaSuccess;
-  GK_TRY(gk__check_array(call, "input", input, row_count * col_count, extent));
+  GK_TRY(gk__check_array(call, "input", input, extent));
   if (distance < col_count)
     return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
                     distance, col_count);

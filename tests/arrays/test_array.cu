@@ -105,7 +105,7 @@ TEST(failures_go_to_the_handler) {
   EXPECT_EQ(a.get(10), 0.0f);
   failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "10 elements, so index 10 is out of range");
   a.set(size_t(-1), 1.0f);
-  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "none with the index");
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "index 18446744073709551615 is out of range");
   a.copy_to(static_cast<float *>(NULL));
   failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "is NULL");
   a.copy_to(x.size() ? y.data() : NULL);

@@ -490,9 +490,9 @@ TEST(errors_are_told_and_change_nothing) {
     const gk_scratch *scratch;
     const char *detail;
   } cases[] = {
-      {none, out.ptr, n, &scratch, "gk_reduce: input is NULL but n = 100000"},
-      {in.ptr, NULL, n, &scratch, "gk_reduce: output is NULL but n = 100000"},
-      {none, NULL, 0, &scratch, "gk_reduce: output is NULL but n = 0"},
+      {none, out.ptr, n, &scratch, "gk_reduce: input is NULL, but the call uses 100000 of its elements"},
+      {in.ptr, NULL, n, &scratch, "gk_reduce: output is NULL, but the call uses 1 of its elements"},
+      {none, NULL, 0, &scratch, "gk_reduce: output is NULL, but the call uses 1 of its elements"},
       {askew, out.ptr, n - 1, &scratch, "gk_reduce: input is not aligned to its elements' 4 bytes"},
       {in.ptr, askew_out, n, &scratch, "gk_reduce: output is not aligned to its elements' 4 bytes"},
       {in.ptr, out.ptr, SIZE_MAX / 4 + 1, &scratch, "n = 4611686018427387904 elements of 4 bytes are more than memory"},

@@ -199,7 +199,7 @@ TEST(bad_input) {
                gk_reduce_rows(x, y, 2, 5, 4, gk_op_sum()));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce_columns: input is NULL",
                gk_reduce_columns(nowhere, y, 2, 5, 0, gk_op_sum()));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce_rows: output is NULL but n = 2",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce_rows: output is NULL, but the call uses 2 of its elements",
                gk_reduce_rows(x, nowhere, 2, 5, 0, gk_op_sum()));
   EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
                gk_reduce_rows(x, y.data(), static_cast<size_t>(1) << 40, static_cast<size_t>(1) << 30, 0, gk_op_sum()));

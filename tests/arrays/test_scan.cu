@@ -568,8 +568,8 @@ TEST(errors_are_told_and_change_nothing) {
     const gk_scratch *scratch;
     const char *detail;
   } cases[] = {
-      {none, out.ptr, n, &scratch, "input is NULL but n = 30720"},
-      {in.ptr, NULL, n, &scratch, "output is NULL but n = 30720"},
+      {none, out.ptr, n, &scratch, "input is NULL, but the call uses 30720"},
+      {in.ptr, NULL, n, &scratch, "output is NULL, but the call uses 30720"},
       {askew, out.ptr, n - 1, &scratch, "input is not aligned to its elements' 4 bytes"},
       {in.ptr, askew_out, n, &scratch, "output is not aligned to its elements' 4 bytes"},
       {in.ptr, out.ptr, SIZE_MAX / 4 + 1, &scratch, "n = 4611686018427387904 elements of 4 bytes are more than memory"},

@@ -362,7 +362,8 @@ template <class Acc> std::string refit_print_tiles(const char *title) {
     for (const size_t number :
          {f.row_count, f.col_count, size_t{f.warps}, size_t{f.groups}, size_t{f.room}, size_t{f.share}})
       text += ", " + std::to_string(number);
-    text += ", " + std::to_string(f.hopper) + ", &costs},\n";
+    static const char *const codes[] = {"GK__ANY_CODE", "GK__SM_90_CODE", "GK__SM_90A_CODE"};
+    text += std::string(", ") + codes[f.hopper] + ", &costs},\n";
   }
   return text;
 }

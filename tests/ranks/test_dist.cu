@@ -452,7 +452,7 @@ TEST(wrong_arguments_of_reduce) {
     int *const none = NULL;
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: the communicator is NULL",
                  gk_dist_reduce(in.ptr, out.ptr, 10, gk_op_sum(), NULL));
-    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: input is NULL but n = 10",
+    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: input is NULL, but the call uses 10",
                  gk_dist_reduce(none, out.ptr, 10, gk_op_sum(), me.comm));
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: output is NULL",
                  gk_dist_reduce(in.ptr, none, 10, gk_op_sum(), me.comm));
