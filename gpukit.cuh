@@ -10492,8 +10492,8 @@ inline bool gk__is_small(const gk__product &p, int sms) {
  * so the product has to be large enough. It counts in tiles of 32 x 32, which the other kernels compute whole, too. Of
  * 675 small products, the choices by these limits take 4.3 % (bfloat16, wgmma), 1.7 % (bfloat16, mma.sync), 2.0 %
  * (tf32, wgmma) and 0.7 % (tf32, mma.sync) longer than the better ones (H100). Large copies do not stay in L2: with
- * them a narrow product of tf32 takes longer than a strict one (6378 x 52 x 2596: 1.4 times as long; 6378 x 77 x 2596:
- * 0.8). */
+ * them a narrow product of tf32 takes longer than a strict one (6378 x 52 x 2598: 1.2 to 1.5 times as long, by storage
+ * order; 6378 x 77 x 2598: 0.8). */
 inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bool by_tma) {
   const size_t narrow = 64, large_copy = size_t(20) << 20;
   if (p.precision == GK_PRECISION_TF32 && (p.m <= narrow || p.n <= narrow) && plan.work_bytes(1) >= large_copy)
