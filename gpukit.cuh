@@ -1101,8 +1101,8 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  * conflicts. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
-  static const int vector_limit =
-      16 / static_cast<int>(sizeof(Acc)); /* elements of a vector: vector_m of A, vector_n of B */
+  /* Elements of a vector: at most, of A, and of B. */
+  static const int vector_limit = 16 / static_cast<int>(sizeof(Acc));
   static const int vector_m = ThreadRows < vector_limit ? ThreadRows : vector_limit,
                    vector_n = ThreadCols < vector_limit ? ThreadCols : vector_limit;
   static_assert(TileRows % (4 * ThreadRows) == 0 && TileCols % (8 * ThreadCols) == 0,
@@ -5466,6 +5466,10 @@ template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
 }
 
+/* The blocks of a launch that would have `blocks`, with a limit of max_blocks (0: none). */
+inline size_t gk__limited_blocks(size_t blocks, size_t max_blocks) {
+  return max_blocks && max_blocks < blocks ? max_blocks : blocks;
+}
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
 template <class Out, class Acc, class Func> struct gk__matmul_output {
   typedef Out out_type;
@@ -5489,8 +5493,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
     first_row += row_idx;
     first_col += col_idx;
   }
-  /* The blocks of a launch that would have `blocks`. */
-  size_t limited(size_t blocks) const { return max_blocks && max_blocks < blocks ? max_blocks : blocks; }
+  size_t limited(size_t blocks) const { return gk__limited_blocks(blocks, max_blocks); }
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
     return partitions > 1 ? gk__saturated_product(gk__partial_bytes<Acc>(m, n), partitions) : 0;
@@ -7814,8 +7817,7 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
     p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, edge));
     p->tiling.tile_count = static_cast<unsigned>(p->tiling.tiles_x * p->tiling.tiles_y * p->batch);
   }
-  const size_t all_blocks = static_cast<size_t>(call.gpu.sms) * 16,
-               max_blocks = block_limit && block_limit < all_blocks ? block_limit : all_blocks,
+  const size_t max_blocks = gk__limited_blocks(static_cast<size_t>(call.gpu.sms) * 16, block_limit),
                half_blocks = max_blocks > 1 ? max_blocks / 2 : 1;
   const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
   const bool all_fit = tiles_a + tiles_b <= max_blocks;
@@ -10234,7 +10236,7 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
     return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
                               smem, part);
   };
-  const bool fits = blocks_per_tile == 1 || p.partial_bytes() <= GK__PARTIALS_BYTES;
+  const bool fits = gk__partials_fit<typename Args::acc_type>(p.m, p.n, static_cast<unsigned>(blocks_per_tile));
   const size_t most_tiles =
       gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, fits ? 0 : blocks_per_tile * tile_bytes);
   /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
@@ -10498,9 +10500,8 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
   const size_t narrow = 64, large_copy = size_t(20) << 20;
   if (p.precision == GK_PRECISION_TF32 && (p.m <= narrow || p.n <= narrow) && plan.work_bytes(1) >= large_copy)
     return false;
-  const double multiply_adds = static_cast<double>(gk_round_up(p.m, size_t(32))) *
-                               static_cast<double>(gk_round_up(p.n, size_t(32))) * static_cast<double>(p.k) *
-                               static_cast<double>(p.batch);
+  const double multiply_adds = 32 * 32 * static_cast<double>(gk__tile_count(p.m, p.n, 32, 32)) *
+                               static_cast<double>(p.k) * static_cast<double>(p.batch);
   return multiply_adds >= (p.is_half_type() ? 1e7 : 2.5e7) * (by_tma ? 1 : 2);
 }
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
@@ -10591,7 +10592,7 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
     const size_t limit = size_t(1) << 28, tiles = gk__tile_count(p.m, p.n, 32, 64);
     if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions ||
         p.batch >= limit / (tiles * p.partitions) || p.partial_bytes() > GK__PARTIALS_BYTES)
-      return 0;
+      return GK__ANY_CODE;
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return GK__SM_90A_CODE;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? GK__SM_90_CODE : GK__ANY_CODE;
   }
