@@ -9527,7 +9527,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, const gk__product_call &call) {
     typedef gk__tensor_args<Element, Out, Func> args;
-    const gk__wgmma_tile_kernel<Func> kernels[] = {
+    const gk__wgmma_tile_kernel<Func> tile_kernels[] = {
         gk__wgmma_tile_kernel_of<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>()...};
     gk__wgmma_query query = gk__wgmma_query();
     query.m = p.m;
@@ -9542,7 +9542,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     const gk__parts<gk__wgmma_choice> parts =
         gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
     return parts.run(p, [&](const args &part, const gk__wgmma_choice &choice) {
-      return gk__wgmma_launch(kernels[choice.tile_idx], part, choice.cluster, call);
+      return gk__wgmma_launch(tile_kernels[choice.tile_idx], part, choice.cluster, call);
     });
   }
 };
