@@ -54,7 +54,7 @@
  *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
  *                          program's; see SEVERAL COPIES in section 22
  *   GPUKIT_C_API           with GPUKIT_IMPLEMENTATION: also compiles the functions that C files call (gk_reduce_f32,
- *                          ...). That takes about 55 s, and needs GCC or clang as the host's compiler
+ *                          ...). That takes about 57 s, and needs GCC or clang as the host's compiler
  *   GPUKIT_PRODUCTS_F32    in the implementing file and any others: only the former compiles products (gk_matmul, ...)
  *                          of floats, and the others compile in about a second. All must be for the same GPUs. This
  *                          header itself can be the implementing file: nvcc -x cu -DGPUKIT_IMPLEMENTATION
@@ -110,10 +110,12 @@
  *
  *   Errors       A call that can fail returns cudaError_t, and gk_error_detail() then says what was wrong; gk_array,
  *                gk_allclose of one, and gk_time_ms call the handler of GK_CHECK. C++17 and C23 compilers warn about a
- *                status that is ignored, unless it is cast to void. Only GK_TIME and calls with print in their names
- *                print. Only the handler ends the program, as it does by default. A call fails for its own errors
- *                only: an error left behind by other work is neither reported nor cleared. The exception is an error
- *                after which the device's context is lost; the detail then says that it comes from earlier work.
+ *                status that is ignored, unless it is cast to void. Only GK_TIME, calls with print in their names and
+ *                the default handler print. Only the handler ends the program, as it does by default. A call fails for
+ *                its own errors only, and leaves none of them behind as CUDA's last error: an error left behind by
+ *                other work is neither reported nor cleared. The exception is an error after which the device's context
+ *                is lost. The detail then says that it comes from earlier work, or of a call that waits for its own
+ *                kernels, that it may come from these.
  *                (Built with CUDA 12, the first launch of a kernel with more than 48 KiB of dynamic shared memory
  *                clears an error left behind, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
@@ -246,6 +248,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #include <cuda_runtime.h>
 #include <math.h>
 #include <string.h>
+#include <atomic>
 #include <type_traits>
 #include <utility>
 #elif !defined(__has_include)
@@ -262,14 +265,13 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #else
 #error "gpukit.cuh needs the CUDA Toolkit's headers: name their folder, as in gcc -isystem /opt/cuda/include"
 #endif
-#ifdef GPUKIT_NCCL
+#if defined(GPUKIT_NCCL) && defined(__cplusplus)
 #if !defined(NCCL_VERSION_CODE)
 #error "GPUKIT_NCCL: include <nccl.h> before gpukit.cuh"
 #elif NCCL_VERSION_CODE < 21304
 #error "gpukit.cuh needs NCCL 2.13.4 or newer: ncclGetLastError is relied on"
 #endif
 #define GK__NCCL 1
-#include <atomic>
 #include <time.h>
 #endif
 
@@ -280,8 +282,8 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #error "gpukit.cuh needs sm_75 or newer: build with -arch=native, or -gencode arch=compute_75,code=sm_75 and up"
 #endif
 
-/* Device code needs nvcc, clang in CUDA mode, or the CPU stand-in, which defines CUDA_ON_CPU. Other files (C, and C++
- * compiled without CUDA) see the host API only. */
+/* Device code needs nvcc, clang in CUDA mode, or the CPU stand-in, which defines CUDA_ON_CPU. Other files see section
+ * 3, and C++ that is compiled without CUDA also gk_array, gk_allclose, gk_time_ms and gk_bench. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(CUDA_ON_CPU))
 #define GK__KERNELS 1
 #endif
@@ -354,8 +356,10 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #define GK__NAMESPACE(which) GK__NAMESPACE_##which
 #define GK__NAMESPACE_HOST inline namespace GK__HOST
 #ifdef GPUKIT_STATIC
+#define GK__NAMESPACE_TEMPLATES namespace
 #define GK__NAMESPACE_KERNELS namespace /* nvcc allows no kernels in a namespace that is both inline and unnamed */
 #else
+#define GK__NAMESPACE_TEMPLATES GK__NAMESPACE_HOST
 #define GK__NAMESPACE_KERNELS inline namespace GK__NAMED(GK__STREAMS, GK__ARCHS, , , , , , , , , , , , , , , , , )
 #endif
 
@@ -395,7 +399,7 @@ typedef void (*gk_error_handler)(const gk_error *error, void *user);
  * print to stderr and abort. Several threads may set handlers at the same time. */
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
 
-/* Why the last gk_ call of this thread failed; "" if it did not. Valid until the thread's next gk_ call. */
+/* Why the last gk_ call of this thread failed; "" if it did not. Valid until the thread's next gk_ call that fails. */
 GPUKIT_DEF const char *gk_error_detail(void);
 /* What to try about a CUDA error: a static string; "" if there is nothing to say beyond its name. */
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
@@ -403,8 +407,8 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
 /* GK_CHECK(expr)     evaluates expr once, and calls the handler if it failed. In C, expr is a cudaError_t. In C++ it
  *                    may be any status whose zero is success; those of cuBLAS and NCCL are reported with their own
  *                    messages, others by number. The error's detail is that of a gk_ call made in expr. If expr
- *                    contains no call, as in GK_CHECK(status), it is that of the last gk_ call that failed, if that
- *                    returned this status.
+ *                    contains no call, as in GK_CHECK(status), it is that of this thread's last gk_ call that
+ *                    failed, if that returned this status.
  * GK_CHECK_STATUS(expr, to_string)
  *                    the same, in C and C++, for any status that converts to int; to_string(status) is its message.
  * GK_TRY(expr)       returns from the enclosing function with expr, a cudaError_t, if it is an error.
@@ -450,7 +454,9 @@ typedef struct gk_device_info {
 /* Fills *info; device -1 is the current one. The current device does not change. */
 GK__CHECKED cudaError_t gk_device_query(int device, gk_device_info *info);
 GK__CHECKED cudaError_t gk_device_print(int device); /* prints a table to stdout */
-/* The device with the most SMs x clock; of equal ones, that with the most free memory, then the first. */
+/* The device with the most SMs x clock; of equal ones, that with the most free memory, then the first. Passes over
+ * devices that cannot be used, for instance because another process has one to itself. To learn the free memory it
+ * makes a context on each device. */
 GK__CHECKED cudaError_t gk_device_best(int *device);
 
 typedef struct gk_occupancy_info {
@@ -491,10 +497,10 @@ GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds); /* wa
 GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);                 /* leaves it empty; an empty one is fine */
 
 /* GK_TIME("label", stream) { ... } measures the time on the stream from { to }, waits for the stream there, and prints
- * `label: 1.234 ms`. Do not leave the braces by break, return or goto. GK_TIME("label", stream, bytes) also prints
- * bytes per second, and GK_TIME("label", stream, 0, flops) operations per second: `label: 1.234 ms, 567.8 GB/s`. If
- * GK_LAUNCH or a call of gpukit launched a kernel for the first time there, the line says so, because CUDA may have had
- * to load it. With GPUKIT_NVTX it is an NVTX range as well. */
+ * `label: 1.234 ms`. Do not leave the braces by break, continue, return, goto or an exception. GK_TIME("label", stream,
+ * bytes) also prints bytes per second, and GK_TIME("label", stream, 0, flops) operations per second: `label: 1.234 ms,
+ * 567.8 GB/s`. If GK_LAUNCH or a call of gpukit launched a kernel for the first time there, the line says so, because
+ * CUDA may have had to load it. With GPUKIT_NVTX it is an NVTX range as well. */
 #define GK_TIME(label, ...) GK__TIME(label, __VA_ARGS__, 0, 0, 0)
 #define GK__TIME(label, stream, bytes, flops, ...)                                                                     \
   for (gk__time_scope GK__PASTE(gk__time_, __LINE__) =                                                                 \
@@ -759,17 +765,10 @@ GK__C_CALLS()
 #ifdef __cplusplus
 GK__NAMESPACE(KERNELS) {
 
-/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of the same
- * sign are close to each other; a NaN is close to nothing. Integers are compared exactly, whatever their types; with
- * rtol and atol 0 they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be
- * NULL) describes the first and the worst difference, and so does gk_error_detail(). */
-template <class Item, class Other>
-bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
-
-/* --- Timing of callables -----------------------------------------------------------------------------------------*/
-
 /* The file and line of a call, for error messages: parameters that callers leave out. */
 #define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+/* --- Timing of callables -----------------------------------------------------------------------------------------*/
 
 /* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. function()
  * returns nothing or a cudaError_t. An error goes to the handler of GK_CHECK; if that returns, the result is NaN. A
@@ -783,6 +782,9 @@ template <class Function> float gk_time_ms(Function function, cudaStream_t strea
 template <class Function>
 GK__NODISCARD cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result);
 
+} // GK__NAMESPACE(KERNELS)
+GK__NAMESPACE(TEMPLATES) {
+
 /* --- Device arrays -----------------------------------------------------------------------------------------------*/
 
 template <class Item> class gk_array;
@@ -794,8 +796,11 @@ using gk__range_of =
                             std::is_convertible<decltype(std::declval<Range &>().size()), size_t>::value &&
                             !std::is_same<typename std::remove_const<Range>::type,
                                           gk_array<typename std::remove_const<Item>::type>>::value>::type;
+/* For numbers of elements: void. A literal 0 would also be a null pointer. */
+template <class Count>
+using gk__count_type = typename std::enable_if<std::is_integral<Count>::value || std::is_enum<Count>::value>::type;
 /* An array in device memory, which it owns. It can be moved, but not copied. Calls that take pointers to device memory
- * take it, too, and refuse one with fewer elements than they use; kernels take it because it converts to Item *.
+ * take it, too, and refuse one with fewer elements than they surely use; kernels take it because it converts to Item *.
  *
  *   gk_array<float> x(host), y(n);         // host: a std::vector, or anything else with data() and size()
  *   GK_LAUNCH(saxpy, gk_grid_1d(n, 256), 256, 0, 0, 2.0f, x, y, n);
@@ -824,17 +829,20 @@ public:
   const Item *data() const { return items; }
   operator Item *() & { return items; }
   operator const Item *() const & { return items; }
-  operator Item *() && = delete; /* the memory would be freed before it is used */
+  operator Item *() && = delete; /* a temporary array is freed at the end of the statement */
   template <class Index>
   Item &operator[](Index i) const = delete; /* elements are in device memory: get(i), set(i, x) */
+  Item &operator*() const = delete;
 
   /* All elements, or the first n, from and to host memory. A range must have size() elements: it is not resized. */
   void copy_from(const Item *host, GK__CALLER);
   void copy_to(Item *host, GK__CALLER) const;
-  void copy_from(const Item *host, size_t n, GK__CALLER);
-  void copy_to(Item *host, size_t n, GK__CALLER) const;
+  template <class Count, class = gk__count_type<Count>> void copy_from(const Item *host, Count n, GK__CALLER);
+  template <class Count, class = gk__count_type<Count>> void copy_to(Item *host, Count n, GK__CALLER) const;
   template <class Range, class = gk__range_of<const Item, const Range>> void copy_from(const Range &host, GK__CALLER);
   template <class Range, class = gk__range_of<Item, Range>> void copy_to(Range &host, GK__CALLER) const;
+  template <class Other> void copy_from(const gk_array<Other> &, GK__CALLER) = delete; /* see gk_copy */
+  template <class Other> void copy_to(const gk_array<Other> &, GK__CALLER) const = delete;
   /* Read and write one element. */
   Item get(size_t i, GK__CALLER) const;
   void set(size_t i, Item value, GK__CALLER);
@@ -847,6 +855,15 @@ private:
   cudaStream_t stream;
 };
 
+/* --- Comparing arrays ---------------------------------------------------------------------------------------------*/
+
+/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of the same
+ * sign are close to each other; a NaN is close to nothing. Integers are compared exactly, whatever their types; with
+ * rtol and atol 0 they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be
+ * NULL) describes the first and the worst difference, and so does gk_error_detail(). */
+template <class Item, class Other>
+bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
+
 /* gk_allclose of a device array and a second one, or a host array, of the same size; waits for their streams. If a copy
  * or the sizes are in error, the handler is called and the result is false. */
 template <class Item, class Other>
@@ -858,8 +875,14 @@ bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double at
 template <class Item, class Range, class = gk__range_of<const typename Range::value_type, const Range>>
 bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double atol, gk_mismatch *mismatch = NULL,
                  GK__CALLER);
+/* With an array the number of elements is not given: it would be taken for rtol. */
+template <class Item, class Other, class Tolerance,
+          class = typename std::enable_if<std::is_same<Tolerance, int>::value ||
+                                          std::is_floating_point<Tolerance>::value>::type>
+bool gk_allclose(const gk_array<Item> &a, const Other &b, size_t n, double rtol, Tolerance atol,
+                 gk_mismatch *mismatch = NULL) = delete;
 
-} // GK__NAMESPACE(KERNELS)
+} // GK__NAMESPACE(TEMPLATES)
 #endif /* __cplusplus */
 
 #ifdef GK__KERNELS
@@ -880,7 +903,7 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, di
   ((void)gk__check_begin(),                                                                                            \
    gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
 
-/* The calls of section 3, with a kernel instead of its address. */
+/* gk_occupancy, gk_occupancy_print and gk_block_for of section 3, with the kernel itself. */
 template <class... Params>
 GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem,
                                        gk_occupancy_info *info) {
@@ -1162,7 +1185,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
 
 /* *output = input[0] op input[1] op ... op input[n-1]. input has n elements, output one. n = 0 gives the identity. The
- * operator must be associative and commutative: the order is fixed, but it is not that of the indices.
+ * operator must be associative and commutative: the order is fixed, but it is not that of the indices. The output of a
+ * reduction, of rows and columns as well, must not overlap its input.
  *
  *   operator     input           works in           output (any type that the working type converts to)
  *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
@@ -1170,7 +1194,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *                others          their type         their type; integers wrap
  *   min, max     f16, bf16       float              the type, exactly
  *                others          their type         the type; a NaN anywhere gives NaN
- *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
+ *   argmin/max   any             value and index    gk_arg<value>; the first of equals, as -0 and +0 are; the first
+ *                                                   NaN before all
  *   a functor    any             its Acc            any
  */
 template <class Input, class Output, class Operator>
@@ -1195,8 +1220,8 @@ GK__REDUCE_BY(argmax)
 
 /* A computed input stands for an array of Items whose element i is f(i), where f is a functor or lambda of device code.
  * Reduce, scan, gk_select and gk_copy take it; for rows and columns i is row * leading_dim + col. The elements are not
- * stored in memory, and f may be called more than once for an i. gk_copy's output may be what f reads, if f(i) reads no
- * element but i.
+ * stored in memory, and f may be called more than once for an i. f may read the output of gk_copy, if f(i) reads only
+ * element i of it.
  *
  *   const float *a = x, *b = y; // of gk_arrays
  *   const auto distance = gk_computed<float>([=] __device__(size_t i) { return fabsf(a[i] - b[i]); });
@@ -1212,8 +1237,8 @@ template <class InputX, class InputY, class Output>
 GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream = 0,
                                  const gk_scratch *scratch = NULL);
 
-/* The result in host memory: *value is written once the stream has computed it, for which the call waits. It cannot be
- * captured. It allocates memory for the result and frees it, also with a scratch. Value: as the output above, so a
+/* gk_reduce with its result in host memory: writes it to *value, and waits for the stream. It cannot be captured. It
+ * allocates memory for the result and frees it, also with a scratch. Value: as the output above, so a
  * gk_arg<Item> for argmin and argmax.
  *
  *   float largest;
@@ -1246,8 +1271,9 @@ GK__NODISCARD cudaError_t gk_reduce_columns(const Input &input, Output &&output,
  * exclusive_init  output[i] = init op input[0] op ... op input[i-1]
  *
  * input and output have n elements; output may be input, but may not overlap it otherwise. n = 0 does nothing. The
- * operator must be associative but need not commute. It works in the type of the output, for f16 and bf16 in float:
- * give a wider output where sums outgrow the input. argmin and argmax need an output of gk_arg<value>. */
+ * operator must be associative but need not commute. A tag such as gk_op_sum() works in the type of the output, for f16
+ * and bf16 in float, to which elements are converted before they are combined: give a wider output where sums outgrow
+ * the input. A functor works in its Acc, of at most 176 bytes. argmin and argmax need an output of gk_arg<value>. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1284,8 +1310,9 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
 
 /* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
  * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
- * are kept. output may be input, unless keep reads other elements of input; they may not overlap otherwise. A scratch
- * needs gk_scan_scratch_bytes(n, item_bytes) bytes, where item_bytes is the size of an element, but at least 8.
+ * are kept, which is not checked. output may be the same pointer as input, if keep looks at its argument alone; they
+ * may not overlap otherwise. Elements have at most 176 bytes. A scratch needs gk_scan_scratch_bytes(n, item_bytes)
+ * bytes, where item_bytes is the size of an element, but at least 8.
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
@@ -1304,10 +1331,11 @@ GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &ite
 
 /* --- Data: copy, fill, random numbers, print ---------------------------------------------------------------------*/
 
-/* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. */
+/* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. output may be
+ * input, but may not overlap it otherwise. */
 template <class Input, class Output>
 GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
-/* output[i] = value, and output[i] = begin + i increment. */
+/* output[i] = value, and output[i] = begin + i increment, both converted to the type of output first. */
 template <class Output, class Value>
 GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream = 0);
 template <class Output, class Begin, class Increment>
@@ -1383,7 +1411,7 @@ GK__NODISCARD cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Outpu
 
 /* ====================================================================================================================
  * 11. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates device memory,
- *     copies, computes on the legacy default stream, copies back, frees, and waits for all of it. Operators and types
+ *     copies, computes on stream 0, copies back, frees, and waits for all of it. Operators and types
  *     are those of section 10. The outputs are valid only after success.
  * ==================================================================================================================*/
 
@@ -1907,7 +1935,8 @@ GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, i
 /* The variable of GK_TIME's loop. gk__time_next returns 1 the first time, and stops the timer and prints the second. */
 typedef struct gk__time_scope {
   gk_timer timer;
-  const char *label, *file;
+  char label[128]; /* a copy: the caller's may be a temporary string */
+  const char *file;
   int line, runs;
   double bytes, flops;
   unsigned first_launches; /* of this thread, before */
@@ -1934,6 +1963,8 @@ GPUKIT_DEF void gk__clear_detail(void);
 GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__PRINTF(2, 3);
 /* For the status of a call of CUDA's. If it is an error, the detail says that `what` failed: a gk_ call or a kernel. */
 GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
+/* Likewise, of a call of CUDA's that waited for kernels of ours, which may have failed. */
+GPUKIT_DEF cudaError_t gk__failed_later(cudaError_t code, const char *what);
 GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* likewise, of an allocation */
 /* After a call of CUDA's whose failure is no failure of ours: clears the last error, which a later GK_CHECK_LAUNCH()
  * would report, unless there was one before. `earlier`: cudaPeekAtLastError() before the call. */
@@ -1946,20 +1977,20 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name,
                                         const cudaLaunchConfig_t &launch);
 /* A cache of one value for each device. Its objects are static, so each value is 0 at first: not known. It has no lock:
- * threads that look for a value at the same time find the same, and one instruction stores it. */
+ * threads that look for a value at the same time find the same. */
 #define GK__DEVICES 64
 template <class Value> struct gk__per_device {
-  volatile Value known[GK__DEVICES];
+  std::atomic<Value> known[GK__DEVICES];
   /* The value of the current device, which find(device, value) finds if it is not known. After a failure it stays
    * unknown, and so does that of a device past GK__DEVICES. */
   template <class Find> cudaError_t get(Value *value, const Find &find) {
     int device = 0;
     *value = 0;
     GK_TRY(cudaGetDevice(&device));
-    if (device < GK__DEVICES) *value = known[device];
+    if (device < GK__DEVICES) *value = known[device].load(std::memory_order_relaxed);
     if (*value != 0) return cudaSuccess;
     GK_TRY(find(device, value));
-    if (device < GK__DEVICES) known[device] = *value;
+    if (device < GK__DEVICES) known[device].store(*value, std::memory_order_relaxed);
     return cudaSuccess;
   }
 };
@@ -2037,9 +2068,9 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
   X(gk_reduce_scratch_bytes) X(gk_matrix_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes)            \
   X(gk_matmul_work_bytes)
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
-  X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch)                 \
-  X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare)                  \
-  X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy) X(gk__begin_value)                           \
+  X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__failed_later) X(gk__no_memory) X(gk__allow_smem)                 \
+  X(gk__after_launch) X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory)             \
+  X(gk__compare) X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy) X(gk__begin_value)            \
   X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -2053,46 +2084,14 @@ GK__C_HOST_FUNCTIONS(GK__LABEL)
 GK__CPP_HOST_FUNCTIONS(GK__LABEL)
 #pragma GCC diagnostic pop
 #endif
+} // GK__NAMESPACE(HOST)
+
+GK__NAMESPACE(TEMPLATES) {
 
 /* For a step that is made after an error, too, such as one that frees memory: the status before it, whose detail stays,
  * or if that is a success, that of the step. */
 inline cudaError_t gk__first_error(cudaError_t status, cudaError_t code, const char *what) {
   return status == cudaSuccess ? gk__failed(code, what) : status;
-}
-} // GK__NAMESPACE(HOST)
-
-GK__NAMESPACE(KERNELS) {
-
-/* --- Timing of callables -----------------------------------------------------------------------------------------*/
-
-/* The status of function(), which returns one or nothing. */
-template <class Function> cudaError_t gk__status_of(Function &function, std::true_type) {
-  function();
-  return cudaSuccess;
-}
-template <class Function> cudaError_t gk__status_of(Function &function, std::false_type) { return function(); }
-template <class Function> cudaError_t gk__status_of(Function &function) {
-  return gk__status_of(function, std::is_void<decltype(function())>());
-}
-template <class Function> float gk_time_ms(Function function, cudaStream_t stream, const char *file, int line) {
-  gk_timer timer = gk_timer();
-  float milliseconds = 0;
-  gk__check_begin();
-  cudaError_t status = gk_timer_create(&timer);
-  if (status == cudaSuccess) status = gk_timer_start(&timer, stream);
-  if (status == cudaSuccess) status = gk__status_of(function);
-  if (status == cudaSuccess) status = gk_timer_stop(&timer);
-  if (status == cudaSuccess) status = gk_timer_ms(&timer, &milliseconds);
-  gk__check_cuda(status, "gk_time_ms", file, line);
-  const cudaError_t destroyed = gk_timer_destroy(&timer);
-  if (status == cudaSuccess) gk__check_cuda(destroyed, "gk_time_ms", file, line);
-  return status == cudaSuccess ? milliseconds : nanf("");
-}
-template <class Function> cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result) {
-  const gk_bench_fn call = [](void *user, cudaStream_t, size_t) -> cudaError_t {
-    return gk__status_of(*static_cast<Function *>(user));
-  };
-  return gk_bench(call, &function, opts, result);
 }
 
 /* --- Device arrays -----------------------------------------------------------------------------------------------*/
@@ -2129,13 +2128,19 @@ template <class Item> gk_array<Item>::~gk_array() { gk__array_destroy(items, str
 template <class Item> void gk_array<Item>::copy_from(const Item *host, const char *file, int line) {
   gk__array_copy(items, host, item_count * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
 }
-template <class Item> void gk_array<Item>::copy_from(const Item *host, size_t n, const char *file, int line) {
-  if (n <= item_count || gk__array_has(item_count, n, false, file, line))
-    gk__array_copy(items, host, n * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
+template <class Item>
+template <class Count, class>
+void gk_array<Item>::copy_from(const Item *host, Count n, const char *file, int line) {
+  const size_t count = static_cast<size_t>(n);
+  if (count <= item_count || gk__array_has(item_count, count, false, file, line))
+    gk__array_copy(items, host, count * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
 }
-template <class Item> void gk_array<Item>::copy_to(Item *host, size_t n, const char *file, int line) const {
-  if (n <= item_count || gk__array_has(item_count, n, false, file, line))
-    gk__array_copy(host, items, n * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
+template <class Item>
+template <class Count, class>
+void gk_array<Item>::copy_to(Item *host, Count n, const char *file, int line) const {
+  const size_t count = static_cast<size_t>(n);
+  if (count <= item_count || gk__array_has(item_count, count, false, file, line))
+    gk__array_copy(host, items, count * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
 }
 template <class Item> void gk_array<Item>::copy_to(Item *host, const char *file, int line) const {
   gk__array_copy(host, items, item_count * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
@@ -2164,6 +2169,147 @@ template <class Item> void gk_array<Item>::set(size_t i, Item value, const char 
 template <class Item> void gk_array<Item>::clear(const char *file, int line) {
   gk__array_clear(items, item_count * sizeof(Item), stream, file, line);
 }
+
+/* --- gk_allclose -------------------------------------------------------------------------------------------------*/
+
+/* A value as a double. Half types may have no conversion (__CUDA_NO_HALF_CONVERSIONS__); they have functions then. */
+template <class Item> auto gk__as_double(const Item &x, int) -> decltype(static_cast<double>(x)) {
+  return static_cast<double>(x);
+}
+template <class Item> auto gk__as_double(const Item &x, long) -> decltype(static_cast<double>(__half2float(x))) {
+  return static_cast<double>(__half2float(x));
+}
+template <class Item> auto gk__as_double(const Item &x, long) -> decltype(static_cast<double>(__bfloat162float(x))) {
+  return static_cast<double>(__bfloat162float(x));
+}
+/* Everything but integers of up to 64 bits is compared as a double. */
+template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
+  static gk__number from(const Item &x) { return {gk__as_double(x, 0), 0, false, sizeof(Item) > 4 ? 17 : 9}; }
+};
+template <class Item> struct gk__number_of<Item, true> {
+  static gk__number from(Item x) {
+    const unsigned long long bits = static_cast<unsigned long long>(x);
+    const bool negative = std::is_signed<Item>::value && static_cast<long long>(x) < 0;
+    return {static_cast<double>(x), negative ? 0 - bits : bits, negative, 0};
+  }
+};
+
+/* The elements to compare: in host memory, or in a device array, which is copied to the host part by part. */
+enum { GK__ALLCLOSE_PART = 1024 };
+template <class Item> struct gk__host_items {
+  const Item *items;
+  bool fetch(size_t, size_t) {
+    if (!items) (void)gk__fail(cudaErrorInvalidValue, "gk_allclose: an array in host memory is NULL");
+    return items != NULL;
+  }
+  const Item &operator[](size_t i) const { return items[i]; }
+};
+template <class Item> struct gk__device_items {
+  const gk_array<Item> &array;
+  const char *file;
+  int line;
+  Item part[GK__ALLCLOSE_PART];
+  bool fetch(size_t begin, size_t n) {
+    const size_t max_items = GK__ALLCLOSE_PART, remaining = n - begin,
+                 part_items = remaining < max_items ? remaining : max_items;
+    return gk__array_copy(part, array.items + begin, part_items * sizeof(Item), cudaMemcpyDeviceToHost, array.stream,
+                          file, line);
+  }
+  const Item &operator[](size_t i) const { return part[i % GK__ALLCLOSE_PART]; }
+};
+template <template <class> class ItemsA, class Item, template <class> class ItemsB, class Other>
+bool gk__allclose(ItemsA<Item> &&a, ItemsB<Other> &&b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
+  gk__comparison comparison = gk__comparison();
+  comparison.worst_excess = -1;
+  if (mismatch) *mismatch = gk_mismatch();
+  for (size_t i = 0; i < n; i++) {
+    if (i % GK__ALLCLOSE_PART == 0 && (!a.fetch(i, n) || !b.fetch(i, n))) return false;
+    const gk__number x = gk__number_of<Item>::from(a[i]), y = gk__number_of<Other>::from(b[i]);
+    const bool is_equal = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
+    if (!is_equal) gk__compare({i, x, y}, rtol, atol, &comparison);
+  }
+  return gk__compare_report(n, comparison, mismatch) != 0;
+}
+template <class Item, class Other>
+bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
+  return gk__allclose(gk__host_items<Item>{a}, gk__host_items<Other>{b}, n, rtol, atol, mismatch);
+}
+/* Whether two arrays have the same size. If not, reports an error to the handler. */
+inline bool gk__same_size(size_t a_items, size_t b_items, gk_mismatch *mismatch, const char *file, int line) {
+  if (a_items == b_items) return true;
+  if (mismatch) *mismatch = gk_mismatch();
+  gk__check_begin();
+  gk__check_cuda(
+      gk__fail(cudaErrorInvalidValue, "gk_allclose: one array has %zu elements, the other %zu", a_items, b_items),
+      "gk_allclose", file, line);
+  return false;
+}
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  return gk__same_size(a.size(), b.size(), mismatch, file, line) &&
+         gk__allclose(gk__device_items<Item>{a, file, line, {}}, gk__device_items<Other>{b, file, line, {}}, a.size(),
+                      rtol, atol, mismatch);
+}
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  return gk__allclose(gk__device_items<Item>{a, file, line, {}}, gk__host_items<Other>{b}, a.size(), rtol, atol,
+                      mismatch);
+}
+template <class Item, class Range, class>
+bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  return gk__same_size(a.size(), static_cast<size_t>(b.size()), mismatch, file, line) &&
+         gk_allclose(a, b.data(), rtol, atol, mismatch, file, line);
+}
+
+} // GK__NAMESPACE(TEMPLATES)
+
+GK__NAMESPACE(KERNELS) {
+
+/* --- Timing of callables -----------------------------------------------------------------------------------------*/
+
+/* The status of function(), which returns one or nothing. */
+template <class Function> cudaError_t gk__status_of(Function &function, std::true_type) {
+  function();
+  return cudaSuccess;
+}
+template <class Function> cudaError_t gk__status_of(Function &function, std::false_type) { return function(); }
+template <class Function> cudaError_t gk__status_of(Function &function) {
+  return gk__status_of(function, std::is_void<decltype(function())>());
+}
+/* A timer that is destroyed if a handler or the timed function throws. */
+struct gk__owned_timer : gk_timer {
+  gk__owned_timer() : gk_timer() {}
+  gk__owned_timer(const gk__owned_timer &) = delete;
+  ~gk__owned_timer() { /* keeps the error's detail */
+    if (!state) return;
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+  }
+};
+template <class Function> float gk_time_ms(Function function, cudaStream_t stream, const char *file, int line) {
+  gk__owned_timer timer;
+  float milliseconds = 0;
+  gk__check_begin();
+  cudaError_t status = gk_timer_create(&timer);
+  if (status == cudaSuccess) status = gk_timer_start(&timer, stream);
+  if (status == cudaSuccess) status = gk__status_of(function);
+  if (status == cudaSuccess) status = gk_timer_stop(&timer);
+  if (status == cudaSuccess) status = gk_timer_ms(&timer, &milliseconds);
+  if (status == cudaSuccess) status = gk_timer_destroy(&timer);
+  gk__check_cuda(status, "gk_time_ms", file, line);
+  return status == cudaSuccess ? milliseconds : nanf("");
+}
+template <class Function> cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result) {
+  const gk_bench_fn call = [](void *user, cudaStream_t, size_t) -> cudaError_t {
+    return gk__status_of(*static_cast<Function *>(user));
+  };
+  return gk_bench(call, &function, opts, result);
+}
+
+/* --- Arrays as arguments -------------------------------------------------------------------------------------------*/
 
 /* In kernels a computed input has the operators of a pointer that they use. */
 template <class Item, class Func> struct gk__computed {
@@ -2215,6 +2361,7 @@ inline cudaError_t gk__check(cudaError_t status, const char *expr, const char *f
   return gk__check_cuda(status, expr, file, line);
 }
 template <class Status> Status gk__check(Status status, const char *expr, const char *file, int line) {
+  static_assert(!std::is_same<Status, bool>::value, "GK_CHECK: a bool is no status, whose zero would be success");
   const int code = static_cast<int>(status);
   gk__check_cuda(cudaSuccess, expr, file, line); /* ends the check: the status of another library has no detail */
   if (code) gk__check_status(code, gk__status_name(status, 0), gk__status_text(status, 0), expr, file, line);
@@ -2227,85 +2374,6 @@ struct gk__launch_site {
   int line;
   cudaError_t operator()(cudaStream_t stream = 0) const { return gk__check_launch(stream, file, line); }
 };
-
-/* --- gk_allclose -------------------------------------------------------------------------------------------------*/
-
-/* Everything but integers of up to 64 bits is compared as a double. */
-template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
-  static gk__number from(const Item &x) { return {static_cast<double>(x), 0, false, sizeof(Item) > 4 ? 17 : 9}; }
-};
-template <class Item> struct gk__number_of<Item, true> {
-  static gk__number from(Item x) {
-    const unsigned long long bits = static_cast<unsigned long long>(x);
-    const bool negative = std::is_signed<Item>::value && static_cast<long long>(x) < 0;
-    return {static_cast<double>(x), negative ? 0 - bits : bits, negative, 0};
-  }
-};
-
-/* The elements to compare: in host memory, or in a device array, which is copied to the host part by part. */
-enum { GK__ALLCLOSE_PART = 1024 };
-template <class Item> struct gk__host_items {
-  const Item *items;
-  bool fetch(size_t, size_t) { return true; }
-  const Item &operator[](size_t i) const { return items[i]; }
-};
-template <class Item> struct gk__device_items {
-  const gk_array<Item> &array;
-  const char *file;
-  int line;
-  Item part[GK__ALLCLOSE_PART];
-  bool fetch(size_t begin, size_t n) {
-    const size_t max_items = GK__ALLCLOSE_PART, remaining = n - begin,
-                 part_items = remaining < max_items ? remaining : max_items;
-    return gk__array_copy(part, array.items + begin, part_items * sizeof(Item), cudaMemcpyDeviceToHost, array.stream,
-                          file, line);
-  }
-  const Item &operator[](size_t i) const { return part[i % GK__ALLCLOSE_PART]; }
-};
-template <template <class> class ItemsA, class Item, template <class> class ItemsB, class Other>
-bool gk__allclose(ItemsA<Item> &&a, ItemsB<Other> &&b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
-  gk__comparison comparison = gk__comparison();
-  comparison.worst_excess = -1;
-  for (size_t i = 0; i < n; i++) {
-    if (i % GK__ALLCLOSE_PART == 0 && (!a.fetch(i, n) || !b.fetch(i, n))) return false;
-    const gk__number x = gk__number_of<Item>::from(a[i]), y = gk__number_of<Other>::from(b[i]);
-    const bool is_equal = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
-    if (!is_equal) gk__compare({i, x, y}, rtol, atol, &comparison);
-  }
-  return gk__compare_report(n, comparison, mismatch) != 0;
-}
-template <class Item, class Other>
-bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
-  return gk__allclose(gk__host_items<Item>{a}, gk__host_items<Other>{b}, n, rtol, atol, mismatch);
-}
-/* Whether two arrays have the same size. If not, reports an error to the handler. */
-inline bool gk__same_size(size_t a_items, size_t b_items, const char *file, int line) {
-  if (a_items == b_items) return true;
-  gk__check_begin();
-  gk__check_cuda(
-      gk__fail(cudaErrorInvalidValue, "gk_allclose: one array has %zu elements, the other %zu", a_items, b_items),
-      "gk_allclose", file, line);
-  return false;
-}
-template <class Item, class Other>
-bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol, gk_mismatch *mismatch,
-                 const char *file, int line) {
-  return gk__same_size(a.size(), b.size(), file, line) &&
-         gk__allclose(gk__device_items<Item>{a, file, line, {}}, gk__device_items<Other>{b, file, line, {}}, a.size(),
-                      rtol, atol, mismatch);
-}
-template <class Item, class Other>
-bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch,
-                 const char *file, int line) {
-  return gk__allclose(gk__device_items<Item>{a, file, line, {}}, gk__host_items<Other>{b}, a.size(), rtol, atol,
-                      mismatch);
-}
-template <class Item, class Range, class>
-bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double atol, gk_mismatch *mismatch,
-                 const char *file, int line) {
-  return gk__same_size(a.size(), static_cast<size_t>(b.size()), file, line) &&
-         gk_allclose(a, b.data(), rtol, atol, mismatch, file, line);
-}
 
 } // GK__NAMESPACE(KERNELS)
 #endif /* __cplusplus */
@@ -3920,14 +3988,18 @@ cudaError_t gk__reduce(const gk__call &call, const Input &input, Out *output, si
 }
 
 template <class Input, class Output, class Operator>
-cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
-                      const gk_scratch *scratch) {
+cudaError_t gk__reduce_array(const gk__call &call, const Input &input, Output &&output, size_t n, Operator operation) {
   typedef gk__item_type<Input> Item;
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef gk__slot<typename gk__working<Functor>::type> slot;
-  GK_TRY(gk__begin_call("gk_reduce", input, n, output, 1));
-  return gk__reduce({"gk_reduce", stream, scratch}, gk__input_of(input), gk__output_of(output), n,
-                    gk__functor_of<Functor>(operation), gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)));
+  GK_TRY(gk__begin_call(call.name, input, n, output, 1));
+  return gk__reduce(call, gk__input_of(input), gk__output_of(output), n, gk__functor_of<Functor>(operation),
+                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)));
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
+                      const gk_scratch *scratch) {
+  return gk__reduce_array({"gk_reduce", stream, scratch}, input, output, n, operation);
 }
 template <class Input, class Value, class Operator>
 cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation, cudaStream_t stream,
@@ -3937,7 +4009,8 @@ cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator
   gk__clear_detail();
   GK_TRY(gk__check_size(call, "input", input, n));
   GK_TRY(gk__begin_value(&result, value, sizeof(Value), call, stream));
-  const cudaError_t status = gk_reduce(input, static_cast<Value *>(result), n, operation, stream, scratch);
+  const cudaError_t status =
+      gk__reduce_array({call, stream, scratch}, input, static_cast<Value *>(result), n, operation);
   return gk__end_value(status, value, result, sizeof(Value), call, stream);
 }
 /* The products of two arrays, rounded. */
@@ -3958,7 +4031,8 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
   gk__clear_detail();
   GK_TRY(gk__check_array("gk_dot", "x", x, n));
   GK_TRY(gk__check_array("gk_dot", "y", y, n));
-  return gk_reduce_sum(gk_computed<typename gk__products<Item>::result_type>(products), output, n, stream, scratch);
+  return gk__reduce_array({"gk_dot", stream, scratch}, gk_computed<typename gk__products<Item>::result_type>(products),
+                          output, n, gk_op_sum());
 }
 
 /* --- Rows and columns --------------------------------------------------------------------------------------------
@@ -11139,8 +11213,8 @@ GK__PRODUCTS(extern)
 /* ====================================================================================================================
  * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory
  *
- * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section 10 on the
- * legacy default stream, copies the result back and frees the memory. An output is valid only after success.
+ * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section 10 on
+ * stream 0, copies the result back and frees the memory. An output is valid only after success.
  *
  * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; gk__known (section 15).
  * ==================================================================================================================*/
@@ -11154,10 +11228,10 @@ template <class Item> struct gk__device_array {
     if (ptr) cudaFree(ptr);
   }
   /* Refuses a host array that is NULL or that no memory can hold, before anything is allocated for it. */
-  cudaError_t allocate(const char *call, const Item *host, size_t item_count) {
+  cudaError_t allocate(const char *call, const char *name, const Item *host, size_t item_count) {
     const bool too_large = item_count > static_cast<size_t>(-1) / sizeof(*ptr);
     if (too_large || (!host && item_count))
-      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is %s", call, item_count,
+      return gk__fail(cudaErrorInvalidValue, "%s: %s, an array of %zu elements, is %s", call, name, item_count,
                       too_large ? "more than memory can address" : "NULL");
     void *memory = NULL;
     bytes = item_count * sizeof(*ptr);
@@ -11165,17 +11239,16 @@ template <class Item> struct gk__device_array {
     ptr = static_cast<decltype(ptr)>(memory);
     return cudaSuccess;
   }
-  cudaError_t copy_in(const char *call, const Item *host, size_t item_count) {
-    GK_TRY(allocate(call, host, item_count));
+  cudaError_t copy_in(const char *call, const Item *host) const {
     return gk__failed(cudaMemcpy(ptr, gk__known_array(host), bytes, cudaMemcpyHostToDevice), call);
   }
   cudaError_t destroy(const char *call) {
     void *const freed = ptr;
     ptr = NULL;
-    return gk__failed(cudaFree(freed), call);
+    return gk__failed_later(cudaFree(freed), call);
   }
   cudaError_t move_out(const char *call, Item *host) {
-    GK_TRY(gk__failed(cudaMemcpy(gk__known_output(host), ptr, bytes, cudaMemcpyDeviceToHost), call));
+    GK_TRY(gk__failed_later(cudaMemcpy(gk__known_output(host), ptr, bytes, cudaMemcpyDeviceToHost), call));
     return destroy(call);
   }
 };
@@ -11197,8 +11270,9 @@ cudaError_t gk__host_call(const char *name, Call call, Operator operation, const
   gk__clear_detail();
   gk__device_array<Item> device_input;
   gk__device_array<Out> device_output;
-  GK_TRY(device_input.copy_in(name, input, n));
-  GK_TRY(device_output.allocate(name, output, out_count));
+  GK_TRY(device_input.allocate(name, "input", input, n));
+  GK_TRY(device_output.allocate(name, "output", output, out_count));
+  GK_TRY(device_input.copy_in(name, input));
   GK_TRY(call(operation, device_input.ptr, device_output.ptr, n));
   GK_TRY(device_input.destroy(name));
   return device_output.move_out(name, output);
@@ -11224,9 +11298,11 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", name, m, n, k);
   gk__device_array<Item> device_a, device_b;
   gk__device_array<Out> device_c;
-  GK_TRY(device_a.copy_in(name, a, m * k));
-  GK_TRY(device_b.copy_in(name, b, k * n));
-  GK_TRY(device_c.allocate(name, c, m * n));
+  GK_TRY(device_a.allocate(name, "A", a, m * k));
+  GK_TRY(device_b.allocate(name, "B", b, k * n));
+  GK_TRY(device_c.allocate(name, "C", c, m * n));
+  GK_TRY(device_a.copy_in(name, a));
+  GK_TRY(device_b.copy_in(name, b));
   GK_TRY(gk_matmul(device_a.ptr, device_b.ptr, device_c.ptr, m, n, k));
   GK_TRY(device_a.destroy(name));
   GK_TRY(device_b.destroy(name));
@@ -11277,7 +11353,8 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
 
 inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
   const size_t piece_count = static_cast<size_t>(ranks > 0 ? ranks : 1);
-  const size_t piece_idx = static_cast<size_t>(rank > 0 ? rank : 0);
+  const size_t wanted_idx = static_cast<size_t>(rank > 0 ? rank : 0);
+  const size_t piece_idx = wanted_idx < piece_count ? wanted_idx : piece_count - 1;
   const size_t min_items = n / piece_count, longer_pieces = n % piece_count;
   const size_t longer_before = piece_idx < longer_pieces ? piece_idx : longer_pieces;
   return gk_dist_piece{min_items * piece_idx + longer_before, min_items + (piece_idx < longer_pieces)};
@@ -11645,7 +11722,9 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
       break;
     }
     ncclResult_t async_error = ncclSuccess;
-    GK_TRY(ctx.failed(ncclCommGetAsyncError(comm, &async_error), "ncclCommGetAsyncError"));
+    const ncclResult_t queried = ncclCommGetAsyncError(comm, &async_error);
+    if (queried == ncclInvalidArgument) return ctx.failed(queried, "ncclCommGetAsyncError"); /* no communicator */
+    if (queried != ncclSuccess) async_error = queried;
     if (async_error != ncclSuccess && async_error != ncclInProgress) {
       code = cudaErrorUnknown;
       cause = ncclGetErrorString(async_error);
@@ -11902,7 +11981,7 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
  * for C's typed calls the templates of sections 10 and 11.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
-#if defined(GPUKIT_NCCL) && !defined(GK__NCCL)
+#if defined(GPUKIT_NCCL) && defined(__cplusplus) && !defined(GK__NCCL)
 #error "GPUKIT_NCCL: define it before gpukit.cuh is included for the first time"
 #endif
 
@@ -11928,14 +12007,13 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
 #endif
 
 extern "C++" {
-#include <atomic>
-
 GK__NAMESPACE(HOST) {
 
 /* --- Errors ------------------------------------------------------------------------------------------------------*/
 
-static thread_local char gk__detail[512];
-static thread_local int gk__detail_code; /* the status that the detail explains */
+static thread_local char gk__detail[512]; /* of the last failure, also after later successes */
+static thread_local int gk__detail_code;  /* the status that the detail explains */
+static thread_local bool gk__detail_is_of_last_call;
 /* A check reports the detail only if it was written while the checked expression ran, so the details of a thread are
  * counted. A checked expression may itself contain checks; gk__outer_check_start is the count at the start of the check
  * around the current one, which becomes the current one again. With three nested checks the outermost may miss a
@@ -11965,7 +12043,7 @@ GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
   gk__exchange_handler(&next);
 }
 
-GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
+GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail_is_of_last_call ? gk__detail : ""; }
 
 /* Debug mode: the environment has GPUKIT_DEBUG with a value other than 0. */
 static bool gk__debug(void) {
@@ -12038,10 +12116,7 @@ static bool gk__is_sticky(cudaError_t code) {
          number == tensor_memory_leak || number == mps_client_terminated || number == external_device;
 }
 
-GPUKIT_DEF void gk__clear_detail(void) {
-  gk__detail[0] = 0;
-  gk__detail_code = 0;
-}
+GPUKIT_DEF void gk__clear_detail(void) { gk__detail_is_of_last_call = false; }
 
 /* An argument may be the detail itself. */
 GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
@@ -12052,19 +12127,34 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
   va_end(list);
   memcpy(gk__detail, detail, sizeof(detail));
   gk__detail_code = code;
+  gk__detail_is_of_last_call = true;
   gk__detail_count++;
   return code;
 }
 
+/* CUDA also keeps the error of a call as its last one. The call of gpukit returns it, so a later GK_CHECK_LAUNCH() must
+ * not find it again. */
+static void gk__forget_returned_error(cudaError_t code) {
+  if (!gk__is_sticky(code) && cudaPeekAtLastError() == code) cudaGetLastError();
+}
 GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what) {
   if (code == cudaSuccess) return code;
   if (gk__is_sticky(code))
     return gk__fail(code, "%s: this error is from work before this call; the device's context is lost with it", what);
+  gk__forget_returned_error(code);
   return gk__fail(code, "%s: %s", what, cudaGetErrorString(code));
+}
+GPUKIT_DEF cudaError_t gk__failed_later(cudaError_t code, const char *what) {
+  if (!gk__is_sticky(code)) return gk__failed(code, what);
+  return gk__fail(code,
+                  "%s: a kernel of this call has failed, or this error is from work before it; the device's context is "
+                  "lost with it",
+                  what);
 }
 
 GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes) {
   if (code != cudaErrorMemoryAllocation) return gk__failed(code, what);
+  gk__forget_returned_error(code);
   return gk__fail(code, "%s: the device has no %zu bytes left", what, bytes);
 }
 
@@ -12100,7 +12190,8 @@ GPUKIT_DEF void gk__check_begin(void) {
 /* The detail belongs to the error if it explains the same status and is new. If the expression has no call in it, it is
  * a status that was stored earlier, whose detail may be older than the check. */
 GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
-  const bool is_new = gk__detail_count != gk__check_start, is_stored_status = !strchr(expr, '(');
+  const bool is_new = gk__detail_count != gk__check_start;
+  const bool is_stored_status = !strchr(expr + strspn(expr, "( "), '(');
   gk__check_start = gk__outer_check_start;
   if (code == cudaSuccess) return code;
   const bool has_detail = gk__detail_code == static_cast<int>(code) && (is_new || is_stored_status);
@@ -12108,7 +12199,10 @@ GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const 
   snprintf(detail, sizeof(detail), "%s", has_detail ? gk__detail : "");
   if (has_detail) gk__detail_code = cudaSuccess; /* reported once; it is not about the next error of this kind */
   const char *const name = cudaGetErrorName(code), *const message = cudaGetErrorString(code);
-  const gk_error error = {file, line, expr, static_cast<int>(code), name, message, detail, gk_error_hint(code)};
+  /* The hint is about launches. The detail of a call says what is invalid. */
+  const bool is_argument = code == cudaErrorInvalidValue && strncmp(detail, "gk_", 3) == 0;
+  const char *const hint = is_argument ? "" : gk_error_hint(code);
+  const gk_error error = {file, line, expr, static_cast<int>(code), name, message, detail, hint};
   gk__report(&error);
   return code;
 }
@@ -12284,6 +12378,7 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
     return gk__fail(code, "%s: GPUKIT_DEBUG=1 waited for this kernel, and it failed", shape);
   }
   if (gk__is_sticky(code)) return gk__failed(code, shape);
+  gk__forget_returned_error(code);
   return gk__explain_launch_error(code, kernel, shape, grid_dim, block_dim);
 }
 
@@ -12373,10 +12468,11 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   int device_count = 0;
   GK_TRY(gk__require(__func__, "device", device));
   GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), __func__));
-  if (device_count == 0) return gk__fail(cudaErrorNoDevice, "%s: there is none", __func__);
   gk_device_info best = gk_device_info(), next = gk_device_info();
   for (int i = 0; i < device_count; i++) {
-    GK_TRY(gk_device_query(i, &next));
+    const cudaError_t code = gk_device_query(i, &next);
+    if (code != cudaSuccess && i == device_count - 1 && best.sms == 0) return code; /* none can be used */
+    if (code != cudaSuccess) continue;
     const double speed = static_cast<double>(next.sms) * next.clock_khz;
     const double best_speed = static_cast<double>(best.sms) * best.clock_khz;
     if (speed > best_speed || (!(speed < best_speed) && next.free_bytes > best.free_bytes)) best = next;
@@ -12504,13 +12600,15 @@ static cudaError_t gk__destroy_events(gk_timer *timer) {
 }
 
 GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
-  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, __func__));
+  GK_TRY(gk__require(__func__, "timer", timer));
   if (timer->state) return gk__fail(cudaErrorInvalidValue, "%s: the timer is not empty: destroy it first", __func__);
   gk_timer created = {NULL, NULL, 0, GK__TIMER_CREATED};
   GK_TRY(gk__failed(cudaEventCreate(&created.begin), __func__));
   const cudaError_t code = cudaEventCreate(&created.end);
-  if (code == cudaSuccess) *timer = created;
-  if (code != cudaSuccess) cudaEventDestroy(created.begin);
+  if (code == cudaSuccess)
+    *timer = created;
+  else
+    cudaEventDestroy(created.begin);
   return gk__failed(code, __func__);
 }
 
@@ -12553,10 +12651,12 @@ GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
 
 GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, double bytes, double flops,
                                          const char *file, int line) {
-  gk__time_scope scope = {gk_timer(), label, file, line, 0, bytes, flops, gk__first_launches};
+  gk__time_scope scope = {gk_timer(), "", file, line, 0, bytes, flops, gk__first_launches};
+  snprintf(scope.label, sizeof(scope.label), "%s", label);
   gk__check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
+  if (code != cudaSuccess) (void)gk__destroy_events(&scope.timer); /* the handler may throw */
   gk__check_cuda(code, "GK_TIME", file, line);
 #ifdef GPUKIT_NVTX
   nvtxRangePushA(label);
@@ -12569,6 +12669,7 @@ GPUKIT_DEF int gk__time_next(gk__time_scope *scope) {
 #ifdef GPUKIT_NVTX
   nvtxRangePop();
 #endif
+  if (!scope->timer.state) return 0; /* the start has failed, and was reported */
   float milliseconds = 0;
   gk__check_begin();
   cudaError_t code = gk_timer_stop(&scope->timer);
@@ -12580,9 +12681,8 @@ GPUKIT_DEF int gk__time_next(gk__time_scope *scope) {
     if (scope->flops > 0 && elapsed > 0) printf(", %.1f GFLOP/s", scope->flops / elapsed * 1e-6);
     printf("%s\n", scope->first_launches != gk__first_launches ? " (with the first launch of a kernel)" : "");
   }
+  code = gk__first_error(code, gk__destroy_events(&scope->timer), "gk_timer_destroy");
   gk__check_cuda(code, "GK_TIME", scope->file, scope->line);
-  gk__check_begin();
-  gk__check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
   return 0;
 }
 
@@ -12596,8 +12696,10 @@ static double gk__median(double *values, int value_count) {
   return value_count % 2 ? values[value_count / 2] : (values[value_count / 2 - 1] + values[value_count / 2]) / 2;
 }
 
-/* A bench: functions whose samples are interleaved, so that a drift of the clocks affects all of them equally. */
+/* A bench: functions whose samples are interleaved, so that a drift of the clocks affects all of them equally. It frees
+ * what it owns, also if a function throws. */
 struct gk__bench {
+  const char *call; /* gk_bench or gk_bench_compare */
   const gk_bench_fn *functions;
   void *const *users; /* NULL: none has user data */
   int function_count;
@@ -12607,6 +12709,12 @@ struct gk__bench {
   size_t next_call;  /* number of all calls so far: the next one gets buffer next_call % buffers */
   double *sample_ms; /* opts.samples for each function, one function after the other, and as many to work with */
   gk_bench_result *results;
+  double *samples_of(int f) const { return sample_ms + static_cast<size_t>(f) * static_cast<size_t>(opts.samples); }
+  ~gk__bench() {
+    (void)gk__destroy_events(&timer);
+    free(sample_ms);
+    free(results);
+  }
 };
 
 /* Calls one function of a bench. If it fails, the error has the detail of the gk_ call that failed in it, but no older
@@ -12617,7 +12725,9 @@ static cudaError_t gk__bench_call(gk__bench *bench, int f) {
   const cudaError_t code = bench->functions[f](user, bench->opts.stream, bench->next_call++ % bench->opts.buffers);
   if (code == cudaSuccess) return code;
   const bool has_detail = gk__detail_count != details_before && gk__detail_code == static_cast<int>(code);
-  return gk__fail(code, "gk_bench: the function to measure failed: %s%s%s", cudaGetErrorString(code),
+  char name[32] = "the function to measure";
+  if (bench->function_count > 1) snprintf(name, sizeof(name), "function %d", f);
+  return gk__fail(code, "%s: %s failed: %s%s%s", bench->call, name, cudaGetErrorString(code),
                   has_detail ? "; its last gk_ call said: " : "", has_detail ? gk__detail : "");
 }
 
@@ -12626,8 +12736,8 @@ static cudaError_t gk__bench_sample(gk__bench *bench, int f, int calls, double *
   float elapsed = 0;
   GK_TRY(gk_timer_start(&bench->timer, bench->opts.stream));
   for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(bench, f));
-  GK_TRY(gk_timer_stop(&bench->timer));
-  GK_TRY(gk_timer_ms(&bench->timer, &elapsed));
+  GK_TRY(gk__failed_later(gk_timer_stop(&bench->timer), bench->call));
+  GK_TRY(gk__failed_later(gk_timer_ms(&bench->timer, &elapsed), bench->call));
   *milliseconds = static_cast<double>(elapsed) / calls;
   return cudaSuccess;
 }
@@ -12648,8 +12758,8 @@ static cudaError_t gk__bench_prepare(gk__bench *bench, int f) {
 /* The statistics of a function's samples, which are compared with those of the first function, one by one. */
 static void gk__bench_summary(const gk__bench *bench, int f) {
   const int sample_count = bench->opts.samples;
-  const double *const first_ms = bench->sample_ms, *const own_ms = first_ms + f * sample_count;
-  double *const work = bench->sample_ms + bench->function_count * sample_count;
+  const double *const first_ms = bench->samples_of(0), *const own_ms = bench->samples_of(f);
+  double *const work = bench->samples_of(bench->function_count);
   gk_bench_result *const result = &bench->results[f];
   double sum = 0, squares = 0;
   for (int i = 0; i < sample_count; i++) {
@@ -12680,7 +12790,7 @@ static cudaError_t gk__bench_measure(gk__bench *bench) {
   for (int i = 0; i < sample_count; i++) {
     for (int j = 0; j < function_count; j++) {
       const int f = i % 2 ? function_count - 1 - j : j;
-      GK_TRY(gk__bench_sample(bench, f, bench->results[f].calls, &bench->sample_ms[f * sample_count + i]));
+      GK_TRY(gk__bench_sample(bench, f, bench->results[f].calls, bench->samples_of(f) + i));
     }
   }
   for (int f = 0; f < function_count; f++) gk__bench_summary(bench, f);
@@ -12690,18 +12800,20 @@ static cudaError_t gk__bench_measure(gk__bench *bench) {
 static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions, void *const *users, int function_count,
                                  const gk_bench_opts *opts, gk_bench_result *results) {
   for (int f = 0; f < function_count; f++)
-    if (!functions[f]) return gk__require(call, "function", NULL);
+    if (!functions[f] && function_count > 1) return gk__fail(cudaErrorInvalidValue, "%s: function %d is NULL", call, f);
+  GK_TRY(gk__require(call, "function", reinterpret_cast<const void *>(functions[0])));
   GK_TRY(gk__require(call, "result", results));
   gk_device_info device = gk_device_info();
   GK_TRY(gk_device_query(-1, &device));
-  gk__bench bench = {functions, users, function_count, opts ? *opts : gk_bench_opts(), device.peak_gbs, gk_timer(), 0,
-                     NULL,      NULL};
+  gk__bench bench = {
+      call, functions, users, function_count, opts ? *opts : gk_bench_opts(), device.peak_gbs, gk_timer(),
+      0,    NULL,      NULL};
   if (bench.opts.buffers == 0) bench.opts.buffers = 1;
   if (bench.opts.warmup <= 0) bench.opts.warmup = 3;
   if (bench.opts.samples <= 0) bench.opts.samples = 30;
   const size_t n = static_cast<size_t>(function_count);
-  const size_t row_bytes = sizeof(double) * static_cast<size_t>(bench.opts.samples);
-  bench.sample_ms = static_cast<double *>(malloc(row_bytes * (n + 1)));
+  const size_t row_bytes = gk__saturated_product(sizeof(double), static_cast<size_t>(bench.opts.samples));
+  bench.sample_ms = static_cast<double *>(malloc(gk__saturated_product(row_bytes, n + 1)));
   bench.results = static_cast<gk_bench_result *>(calloc(n, sizeof(gk_bench_result)));
   cudaError_t code = cudaSuccess;
   if (!bench.sample_ms || !bench.results)
@@ -12713,8 +12825,6 @@ static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions,
     if (bench.opts.sample_ms) memcpy(bench.opts.sample_ms, bench.sample_ms, row_bytes * n);
     memcpy(results, bench.results, sizeof(*results) * n);
   }
-  free(bench.sample_ms);
-  free(bench.results);
   return code;
 }
 
@@ -12741,12 +12851,8 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
  * Section 14 has the layout of a scratch. All but the work area is cleared at its creation: zero is the epoch that no
  * call uses. */
 
-GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
-  return gk_scratch_create_work(scratch, bytes, 0, stream);
-}
-GPUKIT_DEF cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
-                                              cudaStream_t stream) {
-  const char *const call = "gk_scratch_create";
+static cudaError_t gk__create_scratch(const char *call, gk_scratch *scratch, size_t bytes, size_t work_bytes,
+                                      cudaStream_t stream) {
   GK_TRY(gk__require(call, "scratch", scratch));
   if (scratch->ptr) return gk__fail(cudaErrorInvalidValue, "%s: the scratch is not empty: destroy it first", call);
   if (bytes < gk_reduce_scratch_bytes()) bytes = gk_reduce_scratch_bytes();
@@ -12758,11 +12864,20 @@ GPUKIT_DEF cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes,
   GK_TRY(gk__failed(cudaGetDevice(&created.device), call));
   GK_TRY(gk__no_memory(cudaMalloc(&created.ptr, front + work_bytes), call, front + work_bytes));
   const cudaError_t code = cudaMemsetAsync(created.ptr, 0, bytes, stream);
-  if (code == cudaSuccess) *scratch = created;
-  if (code != cudaSuccess) cudaFree(created.ptr);
+  if (code == cudaSuccess)
+    *scratch = created;
+  else
+    cudaFree(created.ptr);
   return gk__failed(code, call);
 }
 
+GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
+  return gk__create_scratch(__func__, scratch, bytes, 0, stream);
+}
+GPUKIT_DEF cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
+                                              cudaStream_t stream) {
+  return gk__create_scratch(__func__, scratch, bytes, work_bytes, stream);
+}
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
   GK_TRY(gk__require(__func__, "scratch", scratch));
   /* If cudaFree fails, as it does during a capture, the scratch stays valid, and can be destroyed later. */
@@ -12784,8 +12899,10 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
   GK_TRY(gk__failed(cudaGetDevice(&created.device), what));
   GK_TRY(gk__temporary_memory(&created.ptr, bytes, what, stream));
   const cudaError_t code = cudaMemsetAsync(created.ptr, 0, bytes, stream);
-  if (code == cudaSuccess) *scratch = created;
-  if (code != cudaSuccess) cudaFreeAsync(created.ptr, stream);
+  if (code == cudaSuccess)
+    *scratch = created;
+  else
+    cudaFreeAsync(created.ptr, stream);
   return gk__failed(code, what);
 }
 
@@ -12807,18 +12924,23 @@ GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t 
 }
 GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
                                      cudaStream_t stream) {
-  if (status == cudaSuccess) status = gk__copy(value, result, bytes, cudaMemcpyDeviceToHost, call, stream);
+  if (status == cudaSuccess)
+    status = gk__failed_later(gk__copy(value, result, bytes, cudaMemcpyDeviceToHost, call, stream), call);
   return gk__first_error(status, cudaFree(result), call);
 }
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
   const size_t bytes = gk__saturated_product(n, item_bytes);
-  if (n == 0) return NULL;
   gk__clear_detail();
+  if (n == 0) return NULL;
   gk__check_begin();
   int has_pools = 0;
-  cudaError_t code =
-      stream ? gk__device_attribute("gk_array", cudaDevAttrMemoryPoolsSupported, &has_pools) : cudaSuccess;
+  cudaError_t code = cudaSuccess;
+  if (bytes == static_cast<size_t>(-1))
+    code = gk__fail(cudaErrorInvalidValue, "gk_array: %zu elements of %zu bytes are more than memory can address", n,
+                    item_bytes);
+  else if (stream)
+    code = gk__device_attribute("gk_array", cudaDevAttrMemoryPoolsSupported, &has_pools);
   if (code == cudaSuccess)
     code = gk__no_memory(has_pools ? cudaMallocAsync(&items, bytes, stream) : cudaMalloc(&items, bytes), "gk_array",
                          bytes);
@@ -12837,8 +12959,8 @@ GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream) {
 }
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line) {
-  if (bytes == 0) return true;
   gk__clear_detail();
+  if (bytes == 0) return true;
   gk__check_begin();
   cudaError_t code =
       dest && from ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "gk_array: the host's memory is NULL");
@@ -12848,8 +12970,8 @@ GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaM
   return code == cudaSuccess;
 }
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line) {
-  if (bytes == 0) return;
   gk__clear_detail();
+  if (bytes == 0) return;
   gk__check_begin();
   gk__check_cuda(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
 }

@@ -6,7 +6,11 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "resource_count.h"
+
 #include <chrono>
+#include <functional>
+#include <stdexcept>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -472,6 +476,51 @@ TEST(time_prints_one_line_and_nests) {
   EXPECT(took(first, 1.9) && took(second, 1.9) && all >= first + second - 0.01 && last >= 0);
 }
 
+TEST(a_label_may_be_a_temporary) {
+  const std::string text = printed_by([] {
+    GK_TIME (("a label longer than the strings without memory of their own " + std::to_string(1)).c_str(), 0) {
+      const std::string other(70, 'x'); /* where it was */
+      EXPECT_EQ(other.size(), size_t{70});
+    }
+  });
+  EXPECT_HAS(text.c_str(), "a label longer than the strings without memory of their own 1: ");
+}
+/* Handlers and timed functions may throw. */
+TEST(provoke_exceptions_leave_no_events) {
+#ifdef CUDA_ON_CPU
+  const size_t before = held_now();
+  gk_bench_result result;
+  int caught = 0, reported = 0;
+  const auto catching = [&](const std::function<void()> &function) {
+    try {
+      function();
+    } catch (const std::runtime_error &) { caught++; }
+  };
+  const auto throwing = [](const gk_error *, void *) { throw std::runtime_error("handler"); };
+  gk_set_error_handler(throwing, NULL);
+  catching([] { (void)gk_time_ms([] { return cudaErrorNotReady; }); });
+  catching([] { (void)gk_time_ms([] { throw std::runtime_error("timed"); }); });
+  catching([&] { (void)gk_bench([] { throw std::runtime_error("timed"); }, NULL, &result); });
+  for (int k = 1; k <= 6; k++) { /* each call of CUDA's in turn */
+    cuda_cpu_fail(("any:" + std::to_string(k) + ":cudaErrorUnknown").c_str());
+    catching([] {
+      GK_TIME ("not begun", 0) {}
+    });
+    cuda_cpu_fail(NULL);
+  }
+  EXPECT_EQ(caught, 3 + 6);
+  gk_set_error_handler([](const gk_error *, void *user) { ++*static_cast<int *>(user); }, &reported);
+  cuda_cpu_fail("cudaEventCreate:1:cudaErrorUnknown");
+  GK_TIME ("not begun", 0) {}
+  cuda_cpu_fail(NULL);
+  EXPECT_EQ(reported, 1); /* and no second error from its end */
+  gk_set_error_handler(NULL, NULL);
+  EXPECT_EQ(held_now(), before);
+#else
+  SKIP("only on the stand-in: it counts the events, and fails calls");
+#endif
+}
+
 static __global__ void launched_once() {}
 static __global__ void launched_by_another() {}
 TEST(time_prints_rates_and_first_launches) {
@@ -701,7 +750,7 @@ TEST(bench_compare_rejects_what_it_cannot_run) {
   void *const users[] = {&f, &f};
   gk_bench_result r[2];
   EXPECT_FAILS(gk_bench_compare(NULL, users, 1, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: fns is NULL");
-  EXPECT_FAILS(gk_bench_compare(fns, users, 2, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: function is NULL");
+  EXPECT_FAILS(gk_bench_compare(fns, users, 2, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: function 1 is NULL");
   EXPECT_FAILS(gk_bench_compare(fns, users, 1, NULL, NULL), cudaErrorInvalidValue, "result is NULL");
   EXPECT_FAILS(gk_bench_compare(fns, users, 0, NULL, r), cudaErrorInvalidValue, "0 functions to compare");
   EXPECT(f.calls.empty());

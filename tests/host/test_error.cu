@@ -136,6 +136,23 @@ TEST(details_of_stored_statuses_are_told) {
   GK_CHECK(stored); /* once */
   EXPECT_EQ(r.detail, std::string());
 }
+/* Releasing what a failed call was given succeeds, and is no reason to forget why it failed. */
+static cudaError_t fail_and_clean_up() {
+  gk_timer timer = gk_timer();
+  const cudaError_t status = fail_with_a_sentence();
+  EXPECT_OK(gk_timer_create(&timer));
+  EXPECT_OK(gk_timer_destroy(&timer));
+  EXPECT_EQ(std::string(gk_error_detail()), std::string()); /* of the last call */
+  return status;
+}
+TEST(details_outlive_calls_that_succeed) {
+  remembering r;
+  GK_CHECK(fail_and_clean_up());
+  EXPECT_EQ(r.detail, std::string(no_block));
+  const cudaError_t stored = fail_and_clean_up();
+  GK_CHECK((stored));
+  EXPECT_EQ(r.detail, std::string(no_block));
+}
 static cudaError_t check_and_fail(bool sentence_first, cudaError_t inner) {
   const cudaError_t status = sentence_first ? fail_with_a_sentence() : cudaErrorInvalidValue;
   GK_CHECK(give(inner));
@@ -656,6 +673,22 @@ TEST(provoke_a_stale_error_concerns_nobody_but_check_launch) {
   EXPECT_OK(cudaPeekAtLastError());
   EXPECT_EQ(GK_CHECK_LAUNCH(cudaStreamPerThread), cudaSuccess);
   EXPECT_EQ(r.calls, 1);
+}
+
+/* What GK_CHECK has reported is not found again, as an error of a launch that is fine. */
+TEST(provoke_failures_do_not_stay_as_cudas_last_error) {
+  remembering r;
+  device_array<int> out(1);
+  GK_LAUNCH(set, 1, 2048, 0, 0, out.p, 3);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  gk_array<char> too_large(size_t(1) << 60);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_EQ(gk_device_query(99, NULL), cudaErrorInvalidValue);
+  gk_device_info info;
+  EXPECT_EQ(gk_device_query(99, &info), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_EQ(r.calls, 2);
+  EXPECT_EQ(GK_CHECK_LAUNCH(), cudaSuccess);
 }
 
 /* --- faults --- */

@@ -68,23 +68,23 @@ TEST(errors_on_the_host_change_nothing) {
   const size_t before = free_bytes(), huge = size_t(1) << 46;
   const float *const none = NULL, x[4] = {1, 2, 3, 4};
   float y[4] = {-1, -1, -1, -1}, *const nowhere = NULL;
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_reduce: an array of 4 elements is NULL",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_reduce: input, an array of 4 elements, is NULL",
                gk_host_reduce(none, y, 4, gk_op_sum()));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_reduce: an array of 1 elements is NULL",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_reduce: output, an array of 1 elements, is NULL",
                gk_host_reduce(x, nowhere, 4, gk_op_sum()));
   EXPECT_ERROR(cudaErrorInvalidValue, "is more than memory can address",
                gk_host_reduce(x, y, SIZE_MAX / 4 + 1, gk_op_sum()));
   EXPECT_ERROR(cudaErrorMemoryAllocation, "the device has no 281474976710656 bytes left",
                gk_host_reduce(x, y, huge, gk_op_sum()));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_scan_inclusive: an array of 4 elements is NULL",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_scan_inclusive: input, an array of 4 elements, is NULL",
                gk_host_scan_inclusive(none, y, 4, gk_op_sum()));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_scan_exclusive: an array of 4 elements is NULL",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_scan_exclusive: output, an array of 4 elements, is NULL",
                gk_host_scan_exclusive(x, nowhere, 4, gk_op_sum()));
   EXPECT_ERROR(cudaErrorMemoryAllocation, "the device has no 281474976710656 bytes left",
                gk_host_scan_exclusive(x, y, huge, gk_op_sum()));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_matmul: an array of 4 elements is NULL",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_matmul: A, an array of 4 elements, is NULL",
                gk_host_matmul(none, x, y, 2, 2, 2));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_matmul: an array of 4 elements is NULL",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_matmul: C, an array of 4 elements, is NULL",
                gk_host_matmul(x, x, nowhere, 2, 2, 2));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_host_matmul: 4294967296 x 4294967296 x 1 is more than memory can address",
                gk_host_matmul(x, x, y, size_t(1) << 32, size_t(1) << 32, 1));

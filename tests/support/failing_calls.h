@@ -110,7 +110,7 @@ inline unsigned long long fail_once(const fault_subject &s, unsigned k, const ch
       demand(!detail.compare(0, 3, "gk_"), "the detail names no call: " + detail);
       /* An event that there is no memory for has no number of bytes to tell. */
       const bool told = sticky
-                            ? strstr(detail.c_str(), "work before this call") != NULL
+                            ? strstr(detail.c_str(), "from work before ") != NULL
                             : strstr(detail.c_str(), cudaGetErrorString(code)) ||
                                   (code == cudaErrorMemoryAllocation && strstr(detail.c_str(), "the device has no "));
       demand(told, "the detail names no cause: " + detail);
