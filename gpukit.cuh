@@ -612,7 +612,7 @@ typedef enum gk_plan {
 } gk_plan;
 
 /* alpha or beta of a product: the address of a double in host memory, in C++ also that of a float; NULL is none. It is
- * read before the call returns. */
+ * read before the call returns, and rounded to float, but not for products of doubles. One that rounds to 0 is 0. */
 #ifdef __cplusplus
 struct gk_factor {
   gk_factor() = default;
@@ -1000,7 +1000,7 @@ struct gk_op_argmin {};
 struct gk_op_argmax {};
 
 /* What the functors are made of; section 15 has the bodies. */
-template <class Acc, bool Integral = std::is_integral<Acc>::value> struct gk__arithmetic;
+template <class Acc, bool Integral = std::is_integral<Acc>::value && sizeof(Acc) <= 8> struct gk__arithmetic;
 template <class Acc> GK__HD Acc gk__greatest();
 template <class Acc> GK__HD Acc gk__least();
 template <bool Greatest, class Acc> GK__HD Acc gk__extreme(const Acc &x, const Acc &y);
@@ -1381,7 +1381,7 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const 
  * Emulated fp32 needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and
  * infinities included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds
  * out which of the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict
- * one. */
+ * one. In a batch it decides for as many products at once as the work area has room for. */
 template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
@@ -1403,8 +1403,8 @@ template <gk_precision Precision = GK_PRECISION_DEFAULT, class InputA, class Inp
 GK__NODISCARD cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                              Func func, const gk_matmul_opts *opts = NULL, cudaStream_t stream = 0);
 
-/* Which path gk_matmul_ex would take on the current device, and how much memory it would need. Of the pointers, only
- * the alignment matters. Nothing is launched. */
+/* Which path gk_matmul_ex would take on the current device, and how much memory it would need. Nothing is launched. Of
+ * the pointers only the alignment matters, but calls that gk_matmul_ex refuses are refused here, too. */
 template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                          const gk_matmul_opts *opts, gk_matmul_path *path);
@@ -2131,16 +2131,16 @@ template <class Item> void gk_array<Item>::copy_from(const Item *host, const cha
 template <class Item>
 template <class Count, class>
 void gk_array<Item>::copy_from(const Item *host, Count n, const char *file, int line) {
-  const size_t count = static_cast<size_t>(n);
-  if (count <= item_count || gk__array_has(item_count, count, false, file, line))
-    gk__array_copy(items, host, count * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
+  const size_t copied = static_cast<size_t>(n);
+  if (copied <= item_count || gk__array_has(item_count, copied, false, file, line))
+    gk__array_copy(items, host, copied * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
 }
 template <class Item>
 template <class Count, class>
 void gk_array<Item>::copy_to(Item *host, Count n, const char *file, int line) const {
-  const size_t count = static_cast<size_t>(n);
-  if (count <= item_count || gk__array_has(item_count, count, false, file, line))
-    gk__array_copy(host, items, count * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
+  const size_t copied = static_cast<size_t>(n);
+  if (copied <= item_count || gk__array_has(item_count, copied, false, file, line))
+    gk__array_copy(host, items, copied * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
 }
 template <class Item> void gk_array<Item>::copy_to(Item *host, const char *file, int line) const {
   gk__array_copy(host, items, item_count * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
@@ -2565,21 +2565,15 @@ inline dim3 gk_grid_1d(size_t n, unsigned block_threads) { return gk_grid_3d(n, 
  * unsigned type, and the last step goes to the end and not past it, so nothing overflows even for the greatest n. */
 template <class Index> struct gk__stride {
   typedef typename std::conditional<(sizeof(Index) > 4), unsigned long long, unsigned>::type Unsigned;
-  struct iterator {
-    Unsigned index, end, stride;
-    __device__ Index operator*() const { return static_cast<Index>(index); }
-    __device__ bool operator!=(const iterator &) const { return index != end; }
-    __device__ void operator++() { index = end - index > stride ? index + stride : end; }
-  };
-  iterator start_iterator;
-  __device__ gk__stride(Index n, size_t start, size_t stride) {
-    start_iterator.end = n > Index(0) ? static_cast<Unsigned>(n) : 0;
-    start_iterator.index = start < start_iterator.end ? static_cast<Unsigned>(start) : start_iterator.end;
-    start_iterator.stride =
-        stride < static_cast<Unsigned>(-1) ? static_cast<Unsigned>(stride) : static_cast<Unsigned>(-1);
-  }
-  __device__ iterator begin() const { return start_iterator; }
-  __device__ iterator end() const { return start_iterator; } /* not used: an iterator knows its own end */
+  Unsigned limit, index, distance;
+  __device__ gk__stride(Index n, size_t start, size_t stride)
+      : limit(n > Index(0) ? static_cast<Unsigned>(n) : 0), index(start < limit ? static_cast<Unsigned>(start) : limit),
+        distance(stride < static_cast<Unsigned>(-1) ? static_cast<Unsigned>(stride) : static_cast<Unsigned>(-1)) {}
+  __device__ Index operator*() const { return static_cast<Index>(index); }
+  __device__ bool operator!=(const gk__stride &) const { return index != limit; }
+  __device__ void operator++() { index = limit - index > distance ? index + distance : limit; }
+  __device__ gk__stride begin() const { return *this; }
+  __device__ gk__stride end() const { return *this; } /* not used: an iterator knows its own end */
 };
 template <class Index> GK__D gk__stride<Index> gk__stride_1d(Index n) {
   return gk__stride<Index>(n, gk_global_rank(), gk_global_size());
@@ -2766,7 +2760,7 @@ GK__HD bool gk__is_nan(double x) { return x != x; }
 
 /* The greatest and the least value of a type, infinities included. */
 template <class Acc> GK__HD Acc gk__greatest() {
-  static_assert(std::is_integral<Acc>::value,
+  static_assert(std::is_integral<Acc>::value && sizeof(Acc) <= 8,
                 "gk_min<Acc>, gk_max<Acc>: Acc is an integer, float or double; half types work in float");
   return static_cast<Acc>(~0ull >> (64 - 8 * sizeof(Acc) + (std::is_signed<Acc>::value ? 1 : 0)));
 }
@@ -2959,7 +2953,7 @@ GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_co
   const unsigned lower = is_candidate ? static_cast<unsigned>(index) : 0xffffffffu;
   const unsigned least_lower = __reduce_min_sync(lane_mask, lower);
   const unsigned winners = __ballot_sync(lane_mask, is_candidate && lower == least_lower);
-  return gk_arg<Value>{gk_shuffle(x.value, static_cast<unsigned>(__ffs(static_cast<int>(winners))) - 1, lane_count),
+  return gk_arg<Value>{gk_shuffle(x.value, 31u - static_cast<unsigned>(__clz(static_cast<int>(winners))), lane_count),
                        static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
 }
 template <class Value>
@@ -3295,8 +3289,7 @@ GK__D unsigned long long gk__take_ticket(unsigned long long *counter) {
 #endif
 }
 GK__D gk__ticket gk__unpack_ticket(unsigned long long count_before) {
-  const gk__ticket ticket = {static_cast<unsigned>(count_before), static_cast<unsigned>(count_before >> 32) + 1};
-  return ticket;
+  return {static_cast<unsigned>(count_before), static_cast<unsigned>(count_before >> 32) + 1};
 }
 /* Called by the one thread that has the last ticket of the call. Resets the number of tickets, and counts the epoch. */
 GK__D void gk__reset_tickets(unsigned long long *counter, gk__ticket ticket) {
@@ -3343,10 +3336,8 @@ template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &valu
   unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
-  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++) {
-    const gk__word16 x = {{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}};
-    gk__store_word16(&slot->words[i], x);
-  }
+  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++)
+    gk__store_word16(&slot->words[i], {{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}});
 }
 /* True if the slot holds a value of this call, which is then in *value. Does not wait. */
 template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned epoch) {
@@ -3418,7 +3409,8 @@ GK__D void gk__restart_epochs(const gk__ticket &ticket, gk__state *state, void *
  *   partials     Thread t of the last block folds the partials t, t + 256 ... from left to right, beginning with the
  *                identity; then come the same two trees.
  *
- * (argmin and argmax, and sums of bytes, have one accumulator: any order gives them the same bits.) So each element of
+ * (argmin and argmax, and sums of bytes by gk_op_sum, which are integers, have one accumulator: any order gives them
+ * the same bits.) So each element of
  * a sum of n floats is rounded at most n / 2^19 + 24 times, and from 2^28 elements on, with 2048 partitions, n / 2^21 +
  * 30 times. A plain loop rounds it up to n times.
  *
@@ -3485,8 +3477,7 @@ inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_
 GK__D gk__word16 gk__load_streaming(const gk__word16 *from) {
 #ifdef __CUDA_ARCH__
   const uint4 all = __ldcs(reinterpret_cast<const uint4 *>(from));
-  const gk__word16 x = {{all.x, all.y, all.z, all.w}};
-  return x;
+  return {{all.x, all.y, all.z, all.w}};
 #else
   return *from;
 #endif
@@ -3613,9 +3604,10 @@ template <class Value, class Item>
 struct gk__accumulation<gk_argmin<Value>, Item, true> : gk__accumulate_best<Value, false, Item> {};
 template <class Value, class Item>
 struct gk__accumulation<gk_argmax<Value>, Item, true> : gk__accumulate_best<Value, true, Item> {};
-template <class Acc> struct gk__accumulation<gk_sum<Acc>, signed char, false> : gk__accumulate_bytes<Acc, int> {};
-template <class Acc>
-struct gk__accumulation<gk_sum<Acc>, unsigned char, false> : gk__accumulate_bytes<Acc, unsigned> {};
+template <> struct gk__accumulation<gk_sum<long long>, signed char, false> : gk__accumulate_bytes<long long, int> {};
+template <>
+struct gk__accumulation<gk_sum<unsigned long long>, unsigned char, false>
+    : gk__accumulate_bytes<unsigned long long, unsigned> {};
 
 /* --- Tiles -------------------------------------------------------------------------------------------------------*/
 
@@ -4100,6 +4092,7 @@ inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size
   plan.row_count = row_count;
   plan.col_count = col_count;
   plan.leading_dim = leading_dim ? leading_dim : col_count;
+  plan.folds = 1;
   return plan;
 }
 inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
@@ -4137,16 +4130,15 @@ inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width
 }
 inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
   const unsigned line = GK__MATRIX_LINE, max_threads = GK__COLUMN_BLOCK, min_threads = GK__MATRIX_BLOCK;
-  plan.folds = 1;
   while (2 * plan.folds * plan.col_count <= line * vector_width && plan.folds < plan.row_count) plan.folds *= 2;
   plan.fold_factor = plan.folds > 1 ? static_cast<unsigned>(65536 / plan.col_count) + 1 : 0;
   const size_t vectors = gk_ceil_div(plan.folds * plan.col_count, static_cast<size_t>(vector_width));
   const size_t steps = gk_ceil_div(plan.row_count, static_cast<size_t>(plan.folds) * GK__MATRIX_LOADS);
   /* The greatest power of two of groups, in all blocks, that each column can have. */
   const unsigned groups = 1u << gk__bits_for(steps, gk__bits_for(GK__MATRIX_THREADS / vectors / 2 + 1, 17));
-  plan.block_threads =
-      gk__least_of(groups * line > min_threads ? groups * line : min_threads, max_threads, max_threads);
-  plan.group_bits = gk__bits_for(groups * line < plan.block_threads ? plan.block_threads / groups : line, 10);
+  const unsigned wanted = groups * line;
+  plan.block_threads = wanted < min_threads ? min_threads : wanted < max_threads ? wanted : max_threads;
+  plan.group_bits = gk__bits_for(wanted < min_threads ? min_threads / groups : line, 10);
   plan.stripes = gk_ceil_div(vectors, static_cast<size_t>(1) << plan.group_bits);
   plan.partitions = gk__least_of(GK__MATRIX_THREADS / plan.block_threads / plan.stripes,
                                  gk_ceil_div(steps, static_cast<size_t>(plan.block_threads >> plan.group_bits)),
@@ -4398,7 +4390,8 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, const Ou
 template <class Acc, class Kernel, class Input, class Output, class Functor>
 cudaError_t gk__launch_matrix(const gk__call &call, const Kernel &kernel, const Input &input, Output &output,
                               gk__matrix_plan plan, size_t output_count, const Functor &operation) {
-  const size_t row_bytes = plan.leading_dim * sizeof(gk__item_type<Input>) * (plan.folds ? plan.folds : 1);
+  /* From a row to the next, if there is one. */
+  const size_t row_bytes = plan.row_count > 1 ? plan.leading_dim * sizeof(gk__item_type<Input>) * plan.folds : 0;
   const size_t bytes =
       plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
   plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input))) | row_bytes) % 16 == 0;
@@ -4557,12 +4550,14 @@ struct gk__scan_config {
   typedef Initial Init;
   typedef typename gk__working<Functor>::type Acc;
   static const unsigned items_per_thread = ItemsPerThread, tile_items = ItemsPerThread * GK__SCAN_THREADS;
-  static const bool in_place = sizeof(Item) == sizeof(Out);
-  static const unsigned out_offset = in_place ? 0 : (tile_items * sizeof(Item) + 15) / 16; /* 16-byte words */
+  static const bool replaces_inputs = sizeof(Item) == sizeof(Out); /* in shared memory, by the results */
+  static const unsigned out_offset = replaces_inputs ? 0 : (tile_items * sizeof(Item) + 15) / 16; /* 16-byte words */
   static const unsigned word16_count = out_offset + (tile_items * sizeof(Out) + 15) / 16;
-  static const bool has_vectors = in_place && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
+  static const bool has_vectors = replaces_inputs && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
   static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
-  static const bool small_n = ItemsPerThread == gk__scan_items(gk__scan_item_bytes<Item, Out>(), true);
+  /* Of large elements, a thread has one for any n; such kernels are those for large n. */
+  static const bool small_n = ItemsPerThread == gk__scan_items(gk__scan_item_bytes<Item, Out>(), true) &&
+                              ItemsPerThread != gk__scan_items(gk__scan_item_bytes<Item, Out>(), false);
   /* Groups in the look-back's window, a warp each. For large n, reading their totals takes bandwidth from the data. */
   static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
   /* For __launch_bounds__: enough to have loads in flight at all times. An SM of sm_75 has room for four. Without bulk
@@ -5116,21 +5111,14 @@ template <class Input, bool SmallN> struct gk__select_tile {
   static const unsigned blocks_per_sm = has_vectors ? 6 : 4;
 #endif
 };
-/* Whether to keep an element: a predicate of it, or its flag. A block that knows the counts of the earlier tiles may
- * overwrite their elements, if output is input. A predicate needs an element before it is counted; a flag does not, so
- * wait_for_items ends the loads of a tile before its count is published. */
+/* Whether to keep an element: a predicate of it, or its flag. */
 template <class Predicate> struct gk__keep_if {
   Predicate predicate;
   template <class Item> GK__D bool operator()(const Item &item, size_t) const { return predicate(item); }
-  GK__D void wait_for_items() const {}
 };
 template <class Flag> struct gk__keep_flagged {
   const Flag *item_flags;
-  bool in_place;
   template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] != 0; }
-  GK__D void wait_for_items() const {
-    if (in_place) __threadfence();
-  }
 };
 
 /* Loads a thread's elements, and returns bit j set for each element j that is kept. first_idx: the index of the first,
@@ -5185,7 +5173,7 @@ GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin,
 }
 template <class Tile, class Input, class Out, class Count, class Keep>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
-    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep,
+    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep, bool in_place,
                       gk__scan_plan plan, gk__state *state, gk__slot<size_t> *slots) {
   typedef typename Tile::Item Item;
   const unsigned vector_width = Tile::vector_width, out_width = std::is_same<Item, Out>::value ? vector_width : 1;
@@ -5205,7 +5193,9 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   Item item[Tile::steps][vector_width];
   unsigned before[(Tile::steps + 1) / 2], tile_kept = 0;
   const unsigned long long kept = gk__select_load<Tile>(item, input, first_idx, n, is_full, keep);
-  keep.wait_for_items();
+  /* If output is input, a block that knows this tile's count may overwrite its elements. The count may need none of
+   * them (flags), or parts of them: the loads end before it is published. */
+  if (in_place) __threadfence();
   const unsigned warp_kept = gk__select_rank<Tile>(before, kept);
   if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
   __syncthreads();
@@ -5254,7 +5244,7 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
   return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes,
                                        gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n, lead,
-                                       keep);
+                                       keep, address == reinterpret_cast<uintptr_t>(gk__output_of(output)));
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
@@ -5264,8 +5254,7 @@ cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, s
 template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
-  const void *const memory = gk__memory_of(gk__input_of(input)), *const output_memory = gk__output_of(output);
-  const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags), memory == output_memory};
+  const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags)};
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n));
   return gk__select({"gk_select_flagged", stream, scratch}, input, output, kept_count, n, keep);
 }
@@ -5294,9 +5283,9 @@ template <class Item> struct gk__constant {
   GK__D Item operator()(size_t) const { return value; }
 };
 template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
-  typedef typename gk__carried<gk__item_type<Output>>::type Acc;
-  const gk__constant<Acc> constant = {gk__convert<Acc, Value>::from(value)};
-  return gk__copy_array("gk_fill", gk_computed<Acc>(constant), output, n, stream);
+  typedef gk__item_type<Output> Item;
+  const gk__constant<Item> constant = {gk__convert<Item, Value>::from(value)};
+  return gk__copy_array("gk_fill", gk_computed<Item>(constant), output, n, stream);
 }
 
 template <class Item> struct gk__progression {
@@ -5334,6 +5323,9 @@ template <int Count> GK__HD double gk__polynomial(const double (&coefficient)[Co
   for (int i = Count - 2; i >= 0; i--) sum = gk__fma(sum, x, coefficient[i]);
   return sum;
 }
+GK__HD double gk__ratio(const double (&coefficient)[2][8], double x) {
+  return gk__polynomial(coefficient[0], x) / gk__polynomial(coefficient[1], x);
+}
 /* ln x of a normal number x > 0: of its exponent, and of its mantissa m by the series of artanh((m - 1) / (m + 1)). */
 GK__HD double gk__natural_log(double x) {
   const double odd_reciprocals[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
@@ -5366,13 +5358,9 @@ GK__HD double gk__normal_quantile(double probability) {
       {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
        1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15}};
   const double from_center = 0.5 - probability;
-  if (from_center <= 0.425) {
-    const double x = gk__fma(-from_center, from_center, 0.180625);
-    return from_center * (gk__polynomial(center[0], x) / gk__polynomial(center[1], x));
-  }
+  if (from_center <= 0.425) return from_center * gk__ratio(center, gk__fma(-from_center, from_center, 0.180625));
   const double root = sqrt(-gk__natural_log(probability));
-  if (root <= 5) return gk__polynomial(middle[0], root - 1.6) / gk__polynomial(middle[1], root - 1.6);
-  return gk__polynomial(tail[0], root - 5) / gk__polynomial(tail[1], root - 5);
+  return root <= 5 ? gk__ratio(middle, root - 1.6) : gk__ratio(tail, root - 5);
 }
 /* Random number i of the type to compute in. A uniform number has as many random bits as the type has digits. */
 template <class Acc, bool Normal> struct gk__random {
@@ -8579,7 +8567,8 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
   return cheapest.plan;
 }
 /* Plans a product, and adds the size of its partials to those of the call. The plans are made for the whole batch,
- * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch. */
+ * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch (but where
+ * the strict kernel computes it in place of emulated fp32: see gk_matmul_ex). */
 template <int Products, class Element, class Args>
 cudaError_t gk__plan_mma(const Args &p, gk__parts<gk__mma_plan> *parts, gk__product_call *call) {
   typedef gk__mma_tiles<Products, Element> tiles;
@@ -10325,6 +10314,7 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
       const Args part = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
       GK_TRY(gk__launch_batches(part, gk__tile_count(part.m, part.n, tile_m, tile_n) * blocks_per_tile,
                                 blocks_per_tile > 1, call, launch));
+      if (call->measuring) return cudaSuccess; /* no later part needs more */
     }
   return cudaSuccess;
 }
@@ -10352,6 +10342,7 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
     const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
     const size_t columns = transposed ? part.m : part.n;
     GK_TRY(gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, call, launch));
+    if (call->measuring) return cudaSuccess;
   }
   return cudaSuccess;
 }
@@ -10729,16 +10720,19 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 
 /* --- Dispatch by type, and the calls -------------------------------------------------------------------------------*/
 
-/* Enqueues a strict product with a given split, or only measures the partials that it needs. */
+/* Enqueues a strict product with a given split, or only measures the partials that it needs. whole_batch: of which p
+ * has a part; 0: all of it. Tiles are chosen for the whole, so that the partials do not depend on the part. */
 template <class Args>
-cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__product_call *call) {
+cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__product_call *call,
+                               size_t whole_batch = 0) {
   p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
-  const gk__parts<gk__tile_choice> parts = gk__cached_tiles<typename Args::acc_type>(
-      {p.m, p.n, p.k, p.batch, order, plan, call->gpu.sms, gk__hopper_path<Args>::hopper(p)});
+  const gk__parts<gk__tile_choice> parts =
+      gk__cached_tiles<typename Args::acc_type>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan,
+                                                 call->gpu.sms, gk__hopper_path<Args>::hopper(p)});
   const auto run = [&](const Args &part, const gk__tile_choice &choice) {
     return choice.tile_facts.hopper
                ? gk__hopper_path<Args>::run(part, choice.tile_facts, call)
@@ -10824,17 +10818,12 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
   if (!area->memory) area->bytes = plan.work_bytes(area->at_once);
   return cudaSuccess;
 }
-/* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
- * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
-template <class Args> cudaError_t gk__measure_fallback(Args p, size_t products_per_launch, gk__product_call *call) {
+/* Measures the partials of the strict kernels that follow an emulated product. The choice of these kernels depends on
+ * whether there is a condition. */
+template <class Args> cudaError_t gk__measure_fallback(Args p, gk__product_call *call) {
   static const unsigned any = 0;
-  const gk__split_k order = gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k);
-  const size_t rest = p.batch % products_per_launch;
   p.condition.flag = &any;
-  p.batch = products_per_launch;
-  GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, call));
-  p.batch = rest;
-  return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, call) : cudaSuccess;
+  return gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), GK_PLAN_AUTO, call);
 }
 
 /* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
@@ -10868,7 +10857,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
                                                fallback_flag, plan.plan == GK_PLAN_WGMMA, p.max_blocks, *call));
     GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, *call)
                                       : mma_parts.run(q, run_mma));
-    if (fallback_flag) GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, call));
+    if (fallback_flag)
+      GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, call, batch));
     p.skip(p.batch);
   }
   return cudaSuccess;
@@ -10886,7 +10876,7 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
     gk__parts<gk__mma_plan> mma_parts;
     GK_TRY(gk__plan_work_area(plan, p.batch, call->given, &area));
     if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p, &mma_parts, call)));
-    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, call));
+    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, call));
     GK_TRY(call->begin());
     if (area.bytes) {
       GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", call->stream));
@@ -11013,7 +11003,7 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   if (!plan.tensor() && !plan.is_small)
     GK_TRY(gk__measure_partials(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), strict_plan, call));
   else if (plan.precision >= GK_PRECISION_EMULATED)
-    GK_TRY(gk__measure_fallback(p, p.batch, call));
+    GK_TRY(gk__measure_fallback(p, call));
   if (plan.plan == GK_PLAN_MMA)
     GK_TRY(plan.precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(p, &mma_parts, call)
                                                    : gk__plan_mma<1, element_type>(p, &mma_parts, call));
@@ -11062,11 +11052,13 @@ template <class InputA, class InputB, class Output>
 cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Output &c, size_t m, size_t n, size_t k,
                                     const gk_matmul_opts &opts) {
   const size_t batch = opts.batch ? opts.batch : 1, ldc = opts.ldc ? opts.ldc : n;
-  const size_t depth = opts.alpha && *opts.alpha == 0 ? 0 : k; /* alpha = 0 reads neither A nor B */
-  const size_t a_items = opts.trans_a ? gk__matrix_extent(depth, m, opts.lda, opts.stride_a, batch)
-                                      : gk__matrix_extent(m, depth, opts.lda, opts.stride_a, batch);
-  const size_t b_items = opts.trans_b ? gk__matrix_extent(n, depth, opts.ldb, opts.stride_b, batch)
-                                      : gk__matrix_extent(depth, n, opts.ldb, opts.stride_b, batch);
+  typedef typename gk__carried<typename gk__known<gk__item_of_array<const InputA>>::type>::type Acc;
+  /* alpha = 0 reads neither A nor B. */
+  const size_t depth = opts.alpha && static_cast<Acc>(*opts.alpha) == Acc(0) ? 0 : k;
+  const size_t a_items =
+      gk__matrix_extent(opts.trans_a ? depth : m, opts.trans_a ? m : depth, opts.lda, opts.stride_a, batch);
+  const size_t b_items =
+      gk__matrix_extent(opts.trans_b ? n : depth, opts.trans_b ? depth : n, opts.ldb, opts.stride_b, batch);
   const size_t stride_c = opts.stride_c ? opts.stride_c : gk__saturated_product(m, ldc);
   if (m == 0 || n == 0) return cudaSuccess;
   GK_TRY(gk__check_size("gk_matmul", "A", a, a_items));

@@ -287,7 +287,8 @@ TEST(arrays_that_are_too_small) {
   TOO_SMALL("gk_matmul: B is a gk_array of 6", gk_matmul(a, a, c, 3, 4, 2));
   TOO_SMALL("gk_matmul: C is a gk_array of 8", gk_matmul_scaled(2, a, c, 0, b, 3, 3, 2));
   EXPECT_OK(gk_matmul(a, b, c, 3, 4, 2));
-  EXPECT_OK(gk_matmul_scaled(0, none, none, 0, c, 3, 4, 2)); /* reads neither A nor B */
+  EXPECT_OK(gk_matmul_scaled(0, none, none, 0, c, 3, 4, 2));     /* reads neither A nor B */
+  EXPECT_OK(gk_matmul_scaled(1e-60, none, none, 0, c, 3, 4, 2)); /* nor here: as a float it is 0 */
   EXPECT_OK(gk_matmul(none, none, none, 0, 4, 2));
   gk_matmul_opts opts = gk_matmul_opts();
   opts.lda = 4; /* A: 3 rows of 2 */

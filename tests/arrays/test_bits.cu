@@ -69,6 +69,23 @@ TEST(bits_of_reductions) {
   REDUCE(__nv_bfloat16, float, gk_op_sum, 100000, 0x41f317a8);
 }
 
+/* A functor may add bytes in a type that rounds: vectors of them are no integers to it, wherever the array begins. */
+TEST(bits_of_sums_of_bytes_at_any_alignment) {
+  const size_t n = 16383;
+  std::vector<signed char> host(n + 2);
+  uint64_t aligned = 0;
+  for (size_t shift = 0; shift < 3; shift++) {
+    for (size_t v = 255; v < 1024; v += 256) /* one vector of each thread that has them */
+      for (size_t j = 0; j < 16 && v * 16 + j < n; j++) host[shift + v * 16 + j] = 127;
+    const device_array<signed char> in(host);
+    device_array<__half> out(1);
+    EXPECT_OK(gk_reduce(in.ptr + shift, out.ptr, n, gk_sum<__half>()));
+    if (shift == 0) aligned = bits_of(out.first());
+    EXPECT_EQ(bits_of(out.first()), aligned);
+    std::fill(host.begin(), host.end(), static_cast<signed char>(0));
+  }
+}
+
 template <class T, class O> static uint64_t dotted(size_t n) {
   const device_array<T> x(numbers<T>(21, n)), y(numbers<T>(23, n));
   device_array<O> out(1);

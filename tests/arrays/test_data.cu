@@ -52,6 +52,9 @@ TEST(fills_and_progressions) {
   EXPECT_SAME(on_host(x), std::vector<float>(1000, -0.0f), "fill by -0");
   EXPECT_OK(gk_fill(h, 10, 0.5));
   EXPECT_SAME(on_host(h), std::vector<__half>(10, make<__half>(0.5)), "halves");
+  gk_array<gk_arg<float>> args(3);
+  EXPECT_OK(gk_fill(args, 3, gk_arg<float>{1.5f, 7}));
+  EXPECT_SAME(args.get(2), (gk_arg<float>{1.5f, 7}), "structs");
   EXPECT_OK(gk_iota(k, 1000, -5, 3));
   std::vector<int> expected(1000);
   for (int i = 0; i < 1000; i++) expected[static_cast<size_t>(i)] = 3 * i - 5;

@@ -106,7 +106,19 @@ template <class T, class O> static void check_ends_of_type(const char *name) {
   }
 }
 #define CHECK_ENDS(name, T) check_ends_of_type<T, hook_widened<T>::type>(#name);
-TEST(same_bits_wherever_an_array_ends){FLOAT_TYPES(CHECK_ENDS) CHECK_ENDS(u8, unsigned char)}
+TEST(same_bits_wherever_an_array_ends) { FLOAT_TYPES(CHECK_ENDS) CHECK_ENDS(u8, unsigned char) }
+
+/* Elements that have an index may have the same one, and then the last of them is the result, in every type. */
+template <class V> static gk_arg<V> least_of_equal_indices() {
+  const std::vector<gk_arg<V>> host = {{V(0), 5}, {V(-0.0), 5}};
+  device_array<gk_arg<V>> in(host), out(1);
+  EXPECT_OK(gk_reduce(in.ptr, out.ptr, 2, gk_op_argmin()));
+  return out.first();
+}
+TEST(equal_indices) {
+  EXPECT(std::signbit(least_of_equal_indices<float>().value));
+  EXPECT(std::signbit(least_of_equal_indices<double>().value));
+}
 
 /* Such elements may lie across two chunks. */
 TEST(elements_of_16_bytes_that_are_aligned_to_8) {

@@ -218,6 +218,28 @@ TEST(a_batch_in_parts) {
 }
 
 /* The strict kernel that may follow an emulated product is refused with it. */
+/* Whatever the part of a batch that the work area has room for, gk_matmul_plan's scratch is enough. The tile of the
+ * fallback, and so its partials, would be others for one product than for three. */
+TEST(a_batch_in_parts_takes_the_planned_scratch) {
+  const size_t m = 332, n = 388, k = 352, batch = 3;
+  device_array<float> a(std::vector<float>(batch * m * k, 1.0f)), b(std::vector<float>(batch * k * n, 1.0f)),
+      c(batch * m * n);
+  for (gk_plan plan : require_plans<float, float>(GK_PRECISION_EMULATED)) {
+    gk_matmul_opts opts = gk_matmul_opts();
+    opts.batch = batch, opts.stride_a = m * k, opts.stride_b = k * n;
+    opts.precision = GK_PRECISION_EMULATED, opts.plan = plan;
+    gk_matmul_path path;
+    EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, m, n, k, &opts, &path));
+    for (size_t at_once = 1; at_once <= batch; at_once++) {
+      gk_scratch scratch = gk_scratch();
+      EXPECT_OK(gk_scratch_create_work(&scratch, path.scratch_bytes, path.work_bytes * at_once, 0));
+      opts.scratch = &scratch;
+      EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, m, n, k, &opts));
+      EXPECT_OK(gk_scratch_destroy(&scratch));
+    }
+  }
+}
+
 TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
   const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_EMULATED);
   const problem p = problem_of(64, 64, 5000, GK_PRECISION_EMULATED);
