@@ -1514,6 +1514,7 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * wrapper does nothing else. It exists only when code is compiled for an architecture that has the instruction, so its
  * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
  * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
+ * There are two exceptions: a prefetch needs no clobber, and gk__ptx_mbarrier_wait_parity is a loop.
  *
  * Uses nothing from above.
  * ==================================================================================================================*/
@@ -1592,12 +1593,14 @@ GK__D void gk__ptx_fma_rn_f32(float *c, float a, float b) {
 GK__D void gk__ptx_ldmatrix_x4(unsigned (&dest)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
-               : "r"(address));
+               : "r"(address)
+               : "memory");
 }
 GK__D void gk__ptx_ldmatrix_x4_trans(unsigned (&dest)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
-               : "r"(address));
+               : "r"(address)
+               : "memory");
 }
 GK__D void gk__ptx_mma_m16n8k8_f16(float (&c)[4], unsigned a0, unsigned a1, unsigned b) {
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
@@ -1721,7 +1724,7 @@ GK__D void gk__ptx_griddepcontrol_launch_dependents() {
 GK__D void gk__ptx_mbarrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-/* Makes the initialisation of barriers visible to the asynchronous proxy, which performs bulk copies. */
+/* Makes this thread's initialisation of barriers visible to the cluster, and to the copies that arrive at them. */
 GK__D void gk__ptx_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 GK__D void gk__ptx_mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -5479,13 +5482,13 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   }
   /* The same for the part of the matrix that begins at (row_idx, col_idx). */
   GK__D gk__epilogue from(size_t row_idx, size_t col_idx) const {
-    gk__epilogue part = *this;
-    part.dest += row_idx * leading_dim + col_idx;
-    part.m -= row_idx;
-    part.n -= col_idx;
-    part.first_row += row_idx * row_step;
-    part.first_col += col_idx;
-    return part;
+    gk__epilogue sub = *this;
+    sub.dest += row_idx * leading_dim + col_idx;
+    sub.m -= row_idx;
+    sub.n -= col_idx;
+    sub.first_row += row_idx * row_step;
+    sub.first_col += col_idx;
+    return sub;
   }
   /* The number of elements from the last boundary of a vector of Width to the first element. */
   template <int Width> GK__D unsigned vector_offset() const {
@@ -5556,6 +5559,8 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
     first_col += col_idx;
   }
   size_t limited(size_t blocks) const { return gk__limited_blocks(blocks, max_blocks); }
+  /* The partitions of a tile that are work tiles of their own. */
+  GK__D unsigned work_partitions() const { return partials ? partitions : 1; }
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
     return partitions > 1 ? gk__saturated_product(gk__partial_bytes<Acc>(m, n), partitions) : 0;
@@ -5614,12 +5619,12 @@ GK__HD size_t gk__tile_count(size_t m, size_t n, size_t tile_m, size_t tile_n) {
  * tiles. Of 213 products with edges from 32 to 8192, 1 to 13 of each type and build take 0.7 to 0.95 of the time that
  * way: 1383 x 3245 x 1072 takes 0.71 as floats for sm_90a, and 0.73 as bf16 by mma.sync (H100). Plan: has the member
  * `cost`. */
-template <class Plan> struct gk__parts {
+template <class Plan> struct gk__cut_plan {
   typedef decltype(Plan::cost) cost_type;
   size_t all_m, all_n, m, n;
   Plan plan, rest_plan;
   cost_type max_cost; /* of a cut, which has to save 5 %, because the estimates are no more exact */
-  explicit gk__parts(size_t product_m = 0, size_t product_n = 0, const Plan &whole = Plan())
+  explicit gk__cut_plan(size_t product_m = 0, size_t product_n = 0, const Plan &whole = Plan())
       : all_m(product_m), all_n(product_n), m(product_m), n(product_n), plan(whole), rest_plan(),
         max_cost(whole.cost - whole.cost / 20) {}
   bool is_cut() const { return m < all_m || n < all_n; }
@@ -5631,24 +5636,24 @@ template <class Plan> struct gk__parts {
     const size_t tiles_m = gk__tile_count(all_m, tile_m), tiles_n = gk__tile_count(all_n, tile_n);
     const bool by_rows = tiles_m >= tiles_n;
     const size_t waves = slots ? tiles_m * tiles_n / slots : 0, extent = by_rows ? all_m : all_n,
-                 part = waves * slots / (by_rows ? tiles_n : tiles_m) * (by_rows ? tile_m : tile_n);
-    const size_t part_m = by_rows ? part : all_m, part_n = by_rows ? all_n : part;
-    if (part == 0 || part >= extent) return;
-    const Plan of_part = choose(part_m, part_n),
-               of_rest = by_rows ? choose(all_m - part, all_n) : choose(all_m, all_n - part);
-    const cost_type cost = of_part.cost + of_rest.cost + launch_cost;
+                 panel_extent = waves * slots / (by_rows ? tiles_n : tiles_m) * (by_rows ? tile_m : tile_n);
+    const size_t panel_m = by_rows ? panel_extent : all_m, panel_n = by_rows ? all_n : panel_extent;
+    if (panel_extent == 0 || panel_extent >= extent) return;
+    const Plan of_panel = choose(panel_m, panel_n),
+               of_rest = by_rows ? choose(all_m - panel_extent, all_n) : choose(all_m, all_n - panel_extent);
+    const cost_type cost = of_panel.cost + of_rest.cost + launch_cost;
     if (cost >= max_cost) return;
-    m = part_m;
-    n = part_n;
-    plan = of_part;
+    m = panel_m;
+    n = panel_n;
+    plan = of_panel;
     rest_plan = of_rest;
     max_cost = cost;
   }
-  /* Calls run_part(args, plan) for each part of a product. */
-  template <class Args, class Run> cudaError_t run(const Args &p, const Run &run_part) const {
-    if (!is_cut()) return run_part(p, plan);
-    GK_TRY(run_part(p.panel(0, 0, m, n), plan));
-    return run_part(p.panel(m < all_m ? m : 0, n < all_n ? n : 0, all_m, all_n), rest_plan);
+  /* Calls run_panel(args, plan) for each panel of a product. */
+  template <class Args, class Run> cudaError_t run(const Args &p, const Run &run_panel) const {
+    if (!is_cut()) return run_panel(p, plan);
+    GK_TRY(run_panel(p.panel(0, 0, m, n), plan));
+    return run_panel(p.panel(m < all_m ? m : 0, n < all_n ? n : 0, all_m, all_n), rest_plan);
   }
 };
 
@@ -6156,6 +6161,8 @@ GK__D gk__work_tile gk__work_tile_of(const Args &p, unsigned index, unsigned par
           static_cast<size_t>(raster.col_idx) * Config::bn};
 }
 
+/* The stage behind `stage` in a ring of stages that are `pitch` apart and end at ring_end. */
+GK__HD int gk__next_stage(int stage, int pitch, int ring_end) { return stage + pitch == ring_end ? 0 : stage + pitch; }
 /* Loads the first stages of a ring, all but one, if there are so many. The copies of the last of them are committed by
  * gk__end_of_step. Returns how many of `depth` k are then left to load. */
 template <class Config, class OperandA, class OperandB, class Item>
@@ -6227,7 +6234,7 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
       acc.b_tile += next_stage;
     }
     k_to_load -= tile_depth;
-    write_offset = write_offset + stage_items == ring_items ? 0 : write_offset + stage_items;
+    write_offset = gk__next_stage(write_offset, stage_items, ring_items);
     read_offset += next_stage;
   }
 }
@@ -6457,7 +6464,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
   {
-    const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
+    const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
     /* The first group has the longest partition. */
     const gk__partition_range longest(p, work.partition), range(p, work.partition + static_cast<unsigned>(group));
     typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, t);
@@ -6466,7 +6473,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
                                    range.begin < p.k ? range.depth : 0, (longest.depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
+  const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
   int first_idx = 0, vector_count = accumulators::vectors;
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
@@ -6553,8 +6560,8 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
       b.store(stage + loaders::a::items, p.ldb, k_to_load);
     }
     k_to_load -= tile_depth;
-    read_offset = read_offset + stage_items == stages * stage_items ? 0 : read_offset + stage_items;
-    write_offset = write_offset + stage_items == stages * stage_items ? 0 : write_offset + stage_items;
+    read_offset = gk__next_stage(read_offset, stage_items, stages * stage_items);
+    write_offset = gk__next_stage(write_offset, stage_items, stages * stage_items);
   }
   gk__register_tile::store(acc, p.epilogue_of_c(work.batch), work.row0, work.col0);
 }
@@ -6773,8 +6780,9 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 
 /* --- Targets of the build ---------------------------------------------------------------------------------------*/
 
-/* GK__WGMMA: a target of this build is Hopper. The host's code is compiled for all targets at once, and each kernel
- * costs it time, so other builds have none of Hopper's kernels. */
+/* GK__HOPPER_BUILD: a target of this build is Hopper. The host's code is compiled for all targets at once, and each
+ * kernel costs it time, so other builds have none of Hopper's kernels. GK__PASS_SM_90, GK__PASS_SM_90A: nvcc now
+ * compiles device code for sm_90 or sm_90a; for sm_90a. */
 #define GK__IS_HOPPER(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                      \
   ((a1) / 10 == 90 || (a2) / 10 == 90 || (a3) / 10 == 90 || (a4) / 10 == 90 || (a5) / 10 == 90 || (a6) / 10 == 90 ||   \
    (a7) / 10 == 90 || (a8) / 10 == 90 || (a9) / 10 == 90 || (a10) / 10 == 90 || (a11) / 10 == 90 ||                    \
@@ -6782,14 +6790,14 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #define GK__ANY_HOPPER(...) GK__IS_HOPPER(__VA_ARGS__)
 #if defined(__NVCC__) && !defined(CUDA_ON_CPU)
 #if GK__ANY_HOPPER(GK__ARCHS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-#define GK__WGMMA 1
+#define GK__HOPPER_BUILD 1
 #endif
 #endif
-#if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define GK__WGMMA_CODE 1
+#if defined(GK__HOPPER_BUILD) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define GK__PASS_SM_90A 1
 #endif
-#if defined(GK__WGMMA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
-#define GK__HOPPER_CODE 1
+#if defined(GK__HOPPER_BUILD) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
+#define GK__PASS_SM_90 1
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
@@ -6811,8 +6819,10 @@ template <class... Params> cudaError_t gk__find_code(const gk__kernel<Params...>
 }
 /* Never launched: it stands for the kernels by mma.sync, for calls that only plan a product. */
 template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
   GK__EMPTY_KERNEL;
+#else
+  (void)0; /* a body, to the CPU stand-in, which warns about a kernel that has none */
 #endif
 }
 
@@ -6823,7 +6833,7 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
  * the next tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs
  * is that of gk__accumulators_f64. */
 
-#ifdef GK__WGMMA
+#ifdef GK__HOPPER_BUILD
 /* A tile, of which a multiprocessor computes `Resident` at once. Code for sm_90a uses MMA instructions with 16 k. Other
  * code has too few registers for their fragments, because only sm_90a can move registers from the producers to the
  * consumers (setmaxnreg).
@@ -6831,7 +6841,7 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
  * The best plans of 932 products take 1.02 times as long without the tile of 64 x 64, at most 1.40, 1.015 without that
  * of 32 x 64, at most 1.23, and 1.045 without both (H200, sm_90a). */
 template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters> struct gk__f64_shape {
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
   static const int bk = 16;
 #else
   static const int bk = 8;
@@ -6859,7 +6869,7 @@ typedef gk__f64_shape<64, 128, 32, 1, 72> gk__f64_64x128;
 typedef gk__f64_shape<64, 64, 32, 2, 48> gk__f64_64x64;
 typedef gk__f64_shape<32, 64, 16, 2, 72> gk__f64_32x64;
 
-#ifdef GK__HOPPER_CODE
+#ifdef GK__PASS_SM_90
 /* A ring of stages in shared memory between producers and consumers: the current stage, and the phase (the parity) that
  * its barriers wait for. Each stage has a full and an empty mbarrier. */
 template <int Stages, int StageBytes> struct gk__pipeline_state {
@@ -6997,8 +7007,8 @@ GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipel
 template <class Shape, class Args>
 __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::resident)
     gk__f64_kernel(Args p, unsigned work_count) {
-#ifdef GK__HOPPER_CODE
-#ifndef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90
+#ifndef GK__PASS_SM_90A
   if (Shape::only_sm_90a) {
     GK__EMPTY_KERNEL;
     return;
@@ -7013,11 +7023,11 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
   __syncthreads();
   gk__wait_for_earlier_work();
   if (t >= Shape::consumers) {
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
     gk__ptx_setmaxnreg_dec<Shape::producer_registers>();
 #endif
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
-      const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.partials ? p.partitions : 1);
+      const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.work_partitions());
       const gk__partition_range range(p, work.partition);
       typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin,
                                   t - Shape::consumers);
@@ -7035,13 +7045,13 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
       }
     }
   } else {
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
     gk__ptx_setmaxnreg_inc<Shape::consumer_registers>();
 #endif
     typename Shape::sums sums(t);
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       gk__clear(sums.value);
-      const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.partials ? p.partitions : 1);
+      const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.work_partitions());
       const int k = gk__partition_range(p, work.partition).depth;
       if (!p.trans_a && !p.trans_b)
         gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
@@ -7059,7 +7069,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
   (void)p, (void)work_count;
 #endif
 }
-#endif /* GK__WGMMA */
+#endif /* GK__HOPPER_BUILD */
 
 /* --- Thin products ------------------------------------------------------------------------------------------------
  *
@@ -7105,7 +7115,7 @@ template <class Args> struct gk__thin_args {
 template <class Item, int Count> struct gk__thin_vector {
   static const int bytes = Count * static_cast<int>(sizeof(Item)), piece = bytes < 16 ? bytes : 16;
   gk__vector<Item, Count> items;
-  /* Those of the first `item_count` that exist; in the place of others are zeros, which are not used. */
+  /* Those of the first `item_count` that exist; in the place of others are zeros. */
   GK__D void load(const Item *from, size_t stride, int item_count) {
     GK__UNROLL
     for (int i = 0; i < Count; i++)
@@ -7270,7 +7280,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
       gk__copy_commit();
       quad.multiply(sum, row_count, 4);
       free_stage = stage;
-      stage = stage + shape::stage_bytes == ring_end ? 0 : stage + shape::stage_bytes;
+      stage = gk__next_stage(stage, shape::stage_bytes, ring_end);
       to_fetch -= next_quad;
       x_ahead += next_x;
       y_ahead += next_y;
@@ -7343,8 +7353,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   if (!p.product.condition.holds()) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
   const unsigned batch = blockIdx.x / (blocks * p.product.partitions),
-                 part = blockIdx.x / blocks % p.product.partitions;
-  const gk__partition_range range(p.product, part);
+                 partition = blockIdx.x / blocks % p.product.partitions;
+  const gk__partition_range range(p.product, partition);
   const bool k_major = p.y.k == 1; /* then a group is a lane, and each warp has some columns */
   const int t = static_cast<int>(threadIdx.x), k_group = k_major ? t % 32 : t / 8;
   const int first_col = (k_major ? t / 32 : t % 8) * thread_cols;
@@ -7374,7 +7384,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   const size_t x_idx = static_cast<size_t>(r), y_idx = col0 + static_cast<size_t>(col_idx);
   const size_t c_row = p.transposed ? y_idx : x_idx, c_col = p.transposed ? x_idx : y_idx;
   if (p.product.partials)
-    p.product.epilogue_of_partial(batch, part).store(c_row, c_col, value);
+    p.product.epilogue_of_partial(batch, partition).store(c_row, c_col, value);
   else
     p.product.epilogue_of_c(batch).store(c_row, c_col, value);
 }
@@ -7522,7 +7532,7 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitio
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
  *
- * Products of half-precision types, of floats rounded to tf32, and of floats split into three bfloat16 parts (emulated
+ * Products of half-precision types, of floats rounded to tf32, and of floats split into three bfloat16 terms (emulated
  * fp32). All accumulate in fp32. The hardware defines the order of the additions within one MMA instruction, so the
  * bits of a result are reproducible on one GPU model, but differ between models.
  *
@@ -7553,7 +7563,7 @@ template <class Element> struct gk__operand_view {
   const Element *data;
   size_t leading_dim;  /* elements from one stored row to the next */
   size_t stride_batch; /* elements from one product to the next; 0: the whole batch shares one matrix */
-  size_t stride_part;  /* elements from one bfloat16 part to the next (emulated fp32); else unused */
+  size_t stride_term;  /* elements from one bfloat16 term to the next (emulated fp32); else unused */
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
   void advance(size_t elements) {
@@ -7586,13 +7596,13 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
     return sub;
   }
 };
-/* The number of bfloat16 parts of a float in emulated fp32. */
-#define GK__BF16_PARTS 3
+/* The number of bfloat16 terms of a float in emulated fp32. */
+#define GK__BF16_TERMS 3
 
 /* --- Tensor cores: operand preparation ---------------------------------------------------------------------------*/
 
-/* Copy: to aligned, zero-padded rows. Round: to tf32, transposing if needed. Split: into bfloat16 parts. */
-enum { GK__PREPARE_COPY, GK__PREPARE_TF32, GK__PREPARE_BF16_PARTS };
+/* Copy: to aligned, zero-padded rows. Round: to tf32, transposing if needed. Split: into bfloat16 terms. */
+enum { GK__PREPARE_COPY, GK__PREPARE_TF32, GK__PREPARE_BF16_TERMS };
 
 /* How the matrices are divided among blocks. In a work tile, threads_x threads stand side by side and each handles one
  * vector of a row; threads_y threads stand below each other and each handles rows_per_thread rows. tiles_x by tiles_y
@@ -7624,7 +7634,7 @@ template <class Item> struct gk__raw_operand {
   const Item *from;
   size_t row_count, col_count, leading_dim, stride, batch; /* in elements; batch 0: no preparation is needed */
   unsigned char *dest;
-  size_t to_ld, to_stride, to_part; /* of the copy: bytes from row to row, matrix to matrix, part to part */
+  size_t to_ld, to_stride, to_term; /* of the copy: bytes from row to row, matrix to matrix, term to term */
   bool transposed;                  /* the copy is transposed (GK__PREPARE_TF32 only); a work tile is then square */
   gk__prepare_tiling tiling;
 };
@@ -7696,7 +7706,7 @@ GK__HD unsigned gk__round_to_tf32(unsigned bits) {
 }
 /* The same for two operands of mma.sync that are in one row of A, or in one column of B. mma.sync ignores the low 13
  * bits. Before sm_90 a number beside a NaN is not rounded: both are multiplied for the same elements of C, which become
- * NaN. */
+ * NaN. (A NaN of which only the low 13 bits are set is read as infinity. Arithmetic makes no such NaN.) */
 GK__D void gk__round_mma_operands(unsigned &bits0, unsigned &bits1) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   const float x0 = __uint_as_float(bits0), x1 = __uint_as_float(bits1);
@@ -7714,17 +7724,17 @@ GK__D void gk__round_mma_operands(unsigned &bits0, unsigned &bits1) {
 /* Rounds to the nearest bfloat16, ties to even; the result is the upper half of the word. Not for infinity or NaN. */
 GK__HD unsigned gk__round_to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
 /* Splits a float into the sum of three bfloat16, each in the upper half of its word. The remainders are exact, and the
- * last is 0, because each part takes at least eight of the 24 significant bits. */
-GK__D void gk__split_to_bf16(unsigned (&part)[GK__BF16_PARTS], unsigned bits) {
+ * last is 0, because each term takes at least eight of the 24 significant bits. */
+GK__D void gk__split_to_bf16(unsigned (&term)[GK__BF16_TERMS], unsigned bits) {
   float rest = __uint_as_float(bits);
   GK__UNROLL
-  for (int i = 0; i < GK__BF16_PARTS; i++) {
-    part[i] = gk__round_to_bf16(__float_as_uint(rest));
-    rest = gk__arithmetic<float>::add(rest, -__uint_as_float(part[i]));
+  for (int i = 0; i < GK__BF16_TERMS; i++) {
+    term[i] = gk__round_to_bf16(__float_as_uint(rest));
+    rest = gk__arithmetic<float>::add(rest, -__uint_as_float(term[i]));
   }
 }
 
-/* A vector of prepared elements: it is 16 bytes, or 16 bytes of each part. */
+/* A vector of prepared elements: it is 16 bytes, or 16 bytes of each term. */
 template <int Preparation> struct gk__prepared_vector {
   static const int items = Preparation == GK__PREPARE_COPY ? 8 : 4;
   static const int bytes = 16 / items;
@@ -7738,20 +7748,20 @@ template <int Preparation> struct gk__prepared_vector {
   }
 };
 /* store() returns whether an element is not 0, and its magnitude as bits is not in [min_magnitude, max_magnitude). */
-template <> struct gk__prepared_vector<GK__PREPARE_BF16_PARTS> {
+template <> struct gk__prepared_vector<GK__PREPARE_BF16_TERMS> {
   static const int items = 8, bytes = 2;
   static const unsigned rows_per_load = 2;
-  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_part, unsigned min_magnitude,
+  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_term, unsigned min_magnitude,
                           unsigned max_magnitude) {
-    gk__word16 parts[GK__BF16_PARTS];
+    gk__word16 terms[GK__BF16_TERMS];
     bool out_of_range = false;
     GK__UNROLL
     for (int i = 0; i < items; i += 2) {
-      unsigned low[GK__BF16_PARTS], high[GK__BF16_PARTS];
+      unsigned low[GK__BF16_TERMS], high[GK__BF16_TERMS];
       gk__split_to_bf16(low, word[i]);
       gk__split_to_bf16(high, word[i + 1]);
       GK__UNROLL
-      for (int part = 0; part < GK__BF16_PARTS; part++) parts[part].word[i / 2] = low[part] >> 16 | high[part];
+      for (int term = 0; term < GK__BF16_TERMS; term++) terms[term].word[i / 2] = low[term] >> 16 | high[term];
       GK__UNROLL
       for (int j = 0; j < 2; j++) {
         const unsigned magnitude = word[i + j] & 0x7fffffffu;
@@ -7759,8 +7769,8 @@ template <> struct gk__prepared_vector<GK__PREPARE_BF16_PARTS> {
       }
     }
     GK__UNROLL
-    for (int part = 0; part < GK__BF16_PARTS; part++)
-      *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(part) * to_part) = parts[part];
+    for (int term = 0; term < GK__BF16_TERMS; term++)
+      *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(term) * to_term) = terms[term];
     return out_of_range;
   }
 };
@@ -7842,7 +7852,7 @@ __global__ void __launch_bounds__(gk__prepare_threads)
       for (unsigned i = 0; i < prepared::rows_per_load; i++) {
         if (done + i * rows_per_pass >= row_count) break;
         vectors[i].shift_and_pad(p.col_count - col_idx);
-        if (prepared::store(vectors[i].word, dest + i * (rows_per_pass * p.to_ld), p.to_part, min_magnitude,
+        if (prepared::store(vectors[i].word, dest + i * (rows_per_pass * p.to_ld), p.to_term, min_magnitude,
                             max_magnitude))
           out_of_range = true;
       }
@@ -7850,11 +7860,11 @@ __global__ void __launch_bounds__(gk__prepare_threads)
       dest += prepared::rows_per_load * rows_per_pass * p.to_ld;
     }
   }
-  if (Preparation == GK__PREPARE_BF16_PARTS && __syncthreads_or(out_of_range) && threadIdx.x == 0)
+  if (Preparation == GK__PREPARE_BF16_TERMS && __syncthreads_or(out_of_range) && threadIdx.x == 0)
     atomicExch(strict, 1u);
 }
 
-/* Emulated fp32 is as accurate as fp32 while no bf16 part, and no product of parts that counts, leaves the range of a
+/* Emulated fp32 is as accurate as fp32 while no bf16 term, and no product of terms that counts, leaves the range of a
  * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
  * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
  * a sum stays below 2^126. */
@@ -7864,8 +7874,8 @@ inline unsigned gk__max_split_bits(size_t k) {
   return (127u + (126u - bits) / 2) << 23;
 }
 /* Launches the kernel for both operands, with at most block_limit blocks (0: no limit), but one for each operand. If
- * there is more work than resident blocks can do at once, each operand gets at least half of the blocks, or as many as
- * it has work tiles. */
+ * there is more work than resident blocks can do at once, each operand gets half of the blocks, or as many as it has
+ * work tiles; if the caller limits the blocks, also those that the other one leaves. */
 template <int Preparation, class Item>
 cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, size_t k, unsigned *strict,
                                  bool persistent, size_t block_limit, const gk__product_call &call) {
@@ -7883,8 +7893,10 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
                half_blocks = max_blocks > 1 ? max_blocks / 2 : 1;
   const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
   const bool all_fit = tiles_a + tiles_b <= max_blocks;
-  const size_t blocks_a = tiles_a <= half_blocks || all_fit ? tiles_a : half_blocks;
-  const size_t blocks_b = tiles_b <= half_blocks || all_fit ? tiles_b : half_blocks;
+  const size_t most_a = block_limit && tiles_b < half_blocks ? max_blocks - tiles_b : half_blocks,
+               most_b = block_limit && tiles_a < half_blocks ? max_blocks - tiles_a : half_blocks;
+  const size_t blocks_a = tiles_a <= most_a || all_fit ? tiles_a : most_a;
+  const size_t blocks_b = tiles_b <= most_b || all_fit ? tiles_b : most_b;
   /* Let the product kernel start early only where that gains more than its blocks take from this kernel: if it is
    * persistent, and the operands are small. Other kernels have several blocks on an SM; these would fill the SMs that
    * become free first, and leave the others empty (tf32, 512^3 with mma.sync: 25.7 us instead of 13.3). */
@@ -8017,14 +8029,13 @@ template <class Element> GK__D unsigned gk__pack_pair(float x, float y) {
 
 /* The accumulators of small products of half types, whose operands are floats in shared memory. The k of a lane are not
  * those that PTX gives it, but the same for both operands, so only the order of the products changes. */
-template <class Element, int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols>
-struct gk__accumulators_half : gk__quad_accumulators<float, TileRows, TileCols, TileDepth, WarpRows, WarpCols, 16> {
-  typedef gk__quad_accumulators<float, TileRows, TileCols, TileDepth, WarpRows, WarpCols, 16> base;
+template <class Element> struct gk__accumulators_half : gk__quad_accumulators<float, 32, 32, 32, 16, 16, 16> {
+  typedef gk__quad_accumulators<float, 32, 32, 32, 16, 16, 16> base;
   static const int mma_cols = base::mma_cols;
   GK__D explicit gk__accumulators_half(int t) : base(t) {}
-  GK__D void multiply_step(const typename base::fragment &f) {
+  GK__D void multiply_step(const base::fragment &f) {
     GK__UNROLL
-    for (int i = 0; i < WarpRows / 8; i += 2) {
+    for (int i = 0; i < 2; i += 2) {
       const float *const upper = f.a[i], *const lower = f.a[i + 1];
       const unsigned a[4] = {gk__pack_pair<Element>(upper[0], upper[1]), gk__pack_pair<Element>(lower[0], lower[1]),
                              gk__pack_pair<Element>(upper[2], upper[3]), gk__pack_pair<Element>(lower[2], lower[3])};
@@ -8056,7 +8067,7 @@ struct gk__mma_config {
   static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, order_a = OrderA,
                    order_b = OrderB;
   static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
-  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one part */
+  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one term */
   static const int k_steps = Bytes / 32;                                   /* MMA steps in a stage */
   static const int load_groups = k_steps - 1; /* groups of copies that load a stage: one after each step but the last */
   static_assert((Bytes == 64 || Bytes == 128) && TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 &&
@@ -8082,20 +8093,20 @@ template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsign
 }
 
 /* A ring is aligned to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses
- * a 128-byte boundary needs two shared-memory wavefronts: with the 16 bytes of a ticket in front of an unaligned ring,
+ * a 128-byte boundary needs two shared-memory wavefronts: with 16 bytes of static ones in front of an unaligned ring,
  * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
 
-/* Loads the tiles of one operand into the ring, stage by stage. Parts: 3 for emulated fp32. If k is not a multiple of a
+/* Loads the tiles of one operand into the ring, stage by stage. Terms: 3 for emulated fp32. If k is not a multiple of a
  * stage, the first stage has the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows
  * beyond the matrix are not loaded: the accumulators that they contribute to are not stored. */
-template <class Element, int Outer, int Bytes, int Threads, int Parts, int Order> struct gk__mma_loader {
+template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order> struct gk__mma_loader {
   static const int element_bytes = gk__tensor_type<Element>::bytes;
-  static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per part and stage */
+  static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per term and stage */
   static const unsigned stage_depth = Bytes / element_bytes, word_items = 16 / element_bytes;
   static_assert(words_per_thread * Threads * 16 == Outer * Bytes, "every thread copies the same number of words");
   const unsigned char *from;                      /* this thread's first word in the next stage */
-  size_t word_stride, stride_part, stage_advance; /* bytes from one of its words, parts and stages to the next */
+  size_t word_stride, stride_term, stage_advance; /* bytes from one of its words, terms and stages to the next */
   size_t rest_distance;                           /* bytes from the first k of the partition to the rest */
   unsigned first_k, rest;                         /* k of its first word in a stage; k in the first stage */
   unsigned row_count, bytes; /* rows of its words to load, counted from its first; valid bytes of each word */
@@ -8104,7 +8115,7 @@ template <class Element, int Outer, int Bytes, int Threads, int Parts, int Order
   GK__D gk__mma_loader(const gk__operand_view<Element> &p, size_t batch, size_t outer0, size_t outer_count,
                        size_t k_begin, size_t k_end) {
     k_major = Order == GK__ANY_MAJOR ? p.k_major != 0 : Order == GK__K_MAJOR;
-    stride_part = p.stride_part * element_bytes;
+    stride_term = p.stride_term * element_bytes;
     const unsigned words_per_row = k_major ? Bytes / 16 : Outer * element_bytes / 16;
     const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
     row_step = Threads / words_per_row;
@@ -8133,12 +8144,12 @@ template <class Element, int Outer, int Bytes, int Threads, int Parts, int Order
   GK__D void load(unsigned char *stage, bool exists, int group_idx, int group_count) const {
     const unsigned row_limit = exists ? row_count : 0;
     GK__UNROLL
-    for (int part = 0; part < Parts; part++) {
-      const unsigned char *word = from + static_cast<size_t>(part) * stride_part;
+    for (int term = 0; term < Terms; term++) {
+      const unsigned char *word = from + static_cast<size_t>(term) * stride_term;
       GK__UNROLL
       for (int i = 0; i < words_per_thread; i++) {
         if (i % group_count == group_idx && static_cast<unsigned>(i) * row_step < row_limit)
-          gk__copy_async<16>(stage + part * Outer * Bytes + dest + i * Threads * 16, word);
+          gk__copy_async<16>(stage + term * Outer * Bytes + dest + i * Threads * 16, word);
         word += word_stride;
       }
     }
@@ -8152,13 +8163,13 @@ template <class Element, int Outer, int Bytes, int Threads, int Parts, int Order
   GK__D void load_first(unsigned char *stage) const {
     const unsigned k_left = first_k < rest ? rest - first_k : 0;
     const unsigned valid = k_major && k_left < word_items ? k_left * element_bytes : bytes;
-    for (int part = 0; part < Parts; part++) {
-      const unsigned char *word = from + rest_distance + static_cast<size_t>(part) * stride_part;
+    for (int term = 0; term < Terms; term++) {
+      const unsigned char *word = from + rest_distance + static_cast<size_t>(term) * stride_term;
       GK__UNROLL_BY(4) /* code that runs once: a larger factor costs compile time */
       for (int i = 0; i < words_per_thread; i++) {
         const unsigned row_idx = static_cast<unsigned>(i) * row_step;
         if (row_idx < row_count)
-          gk__copy_async<16>(stage + part * Outer * Bytes + dest + i * Threads * 16, word,
+          gk__copy_async<16>(stage + term * Outer * Bytes + dest + i * Threads * 16, word,
                              k_major || row_idx < k_left ? valid : 0);
         word += word_stride;
       }
@@ -8262,16 +8273,16 @@ template <class Config> struct gk__mma_accumulators {
   }
 };
 
-/* The main loop for emulated fp32: six products of bfloat16 parts. Part i has about 2^-8i of the magnitude of its
- * float, so products with equal sums of part indices are of similar magnitude; the smallest come first. Tensor cores
+/* The main loop for emulated fp32: six products of bfloat16 terms. Term i has about 2^-8i of the magnitude of its
+ * float, so products with equal sums of term indices are of similar magnitude; the smallest come first. Tensor cores
  * truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
 template <int Products, class Element, class Config> struct gk__mma_loop {
-  static const int parts = GK__BF16_PARTS, index_sums = 3;
+  static const int terms = GK__BF16_TERMS, index_sums = 3;
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
                              const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
-    const int stage_bytes = parts * (Config::a_bytes + Config::b_bytes);
-    gk__load_first_stages<Config>(a, b, ring, stages_left, parts * Config::a_bytes, stage_bytes);
+    const int stage_bytes = terms * (Config::a_bytes + Config::b_bytes);
+    gk__load_first_stages<Config>(a, b, ring, stages_left, terms * Config::a_bytes, stage_bytes);
     int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (; stages_left > 0; stages_left--) {
@@ -8279,16 +8290,16 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
       __syncthreads();
       const bool loads = stages_left >= static_cast<unsigned>(Config::stages);
       a.load(ring + load_idx * stage_bytes, loads);
-      b.load(ring + load_idx * stage_bytes + parts * Config::a_bytes, loads);
+      b.load(ring + load_idx * stage_bytes + terms * Config::a_bytes, loads);
       gk__copy_commit();
       const unsigned char *const stage_a = ring + read_idx * stage_bytes, *const stage_b =
-                                                                              stage_a + parts * Config::a_bytes;
+                                                                              stage_a + terms * Config::a_bytes;
       gk__mma_accumulators<Config> stage_acc;
       GK__UNROLL
       for (int index_sum = index_sums - 1; index_sum >= 0; index_sum--) {
         GK__UNROLL
-        for (int i = 0; i < parts; i++) {
-          if (index_sum - i < 0 || index_sum - i >= parts) continue;
+        for (int i = 0; i < terms; i++) {
+          if (index_sum - i < 0 || index_sum - i >= terms) continue;
           GK__UNROLL
           for (int k_step = 0; k_step < Config::k_steps; k_step++) {
             unsigned a_fragment[Config::wm / 16][4], b_fragment[Config::wn / 16][4];
@@ -8309,7 +8320,7 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
 /* The main loop for half-precision types and tf32. The fragments of the next k step are loaded while the tensor cores
  * multiply those of this one. */
 template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
-  static const int parts = 1;
+  static const int terms = 1;
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
                              const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
@@ -8356,7 +8367,7 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
 /* One tile and one partition of k. The grid has tiles along x and partitions along y. */
 template <int Products, class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Element, Out, Func> p) {
-#ifndef GK__WGMMA_CODE
+#ifndef GK__PASS_SM_90A
   typedef gk__mma_loop<Products, Element, Config> loop;
   typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
   const size_t stage_depth = Config::bytes / gk__tensor_type<Element>::bytes;
@@ -8373,9 +8384,9 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   {
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = work.partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
-    gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, loop::parts, Config::order_a> a(
+    gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, loop::terms, Config::order_a> a(
         p.a, work.batch, work.row0, p.m, k_begin, k_end);
-    gk__mma_loader<Element, Config::bn, Config::bytes, Config::thread_count, loop::parts, Config::order_b> b(
+    gk__mma_loader<Element, Config::bn, Config::bytes, Config::thread_count, loop::terms, Config::order_b> b(
         p.b, work.batch, work.col0, p.n, k_begin, k_end);
     const gk__mma_fragment_reader<Element, Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(
         row_idx, p.a.k_major);
@@ -8418,7 +8429,7 @@ template <int Products, class Element, class Config> gk__mma_tile gk__mma_tile_o
   return {Config::bm,
           Config::bn,
           Config::bytes / gk__tensor_type<Element>::bytes,
-          (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts,
+          (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::terms,
           gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes,
           Config::thread_count};
 }
@@ -8429,11 +8440,11 @@ cudaError_t gk__mma_launch(const gk__kernel<gk__mma_args<Element, Out, Func>> &k
   const size_t tiles = gk__tile_count(p.m, p.n, mma_tile.bm, mma_tile.bn),
                k_stages = gk_ceil_div(p.k, mma_tile.stage_depth);
   p.partitions = static_cast<unsigned>(plan.partitions);
-  const auto launch = [=](const args &part, size_t blocks) -> cudaError_t {
-    gk__mma_args<Element, Out, Func> q(part);
+  const auto launch = [=](const args &sub_batch, size_t blocks) -> cudaError_t {
+    gk__mma_args<Element, Out, Func> q(sub_batch);
     q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
     const size_t all_tiles = blocks / plan.partitions;
-    const size_t launch_tiles = gk__tiles_per_launch(all_tiles, part.max_blocks, plan.partitions, 0);
+    const size_t launch_tiles = gk__tiles_per_launch(all_tiles, sub_batch.max_blocks, plan.partitions, 0);
     for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += launch_tiles) {
       const size_t left = all_tiles - launch_begin, now = left < launch_tiles ? left : launch_tiles;
       q.first_tile = static_cast<unsigned>(launch_begin);
@@ -8485,13 +8496,14 @@ void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile,
   gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
   for (; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
-    const size_t part_stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
-    if (k_stages && gk_ceil_div(k_stages, part_stages) != plan.partitions) continue; /* the last one would be empty */
+    const size_t partition_stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
+    if (k_stages && gk_ceil_div(k_stages, partition_stages) != plan.partitions)
+      continue; /* the last one would be empty */
     plan.product_bytes = plan.partitions > 1 ? gk__saturated_product(plan.partitions, partial_bytes) : 0;
     if (gk__saturated_product(batch, plan.product_bytes) > GK__PARTIALS_BYTES) break;
     const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks per SM in the last wave */
-    plan.cost = static_cast<double>(blocks / wave) * cost.wave(part_stages, blocks_per_sm);
-    if (left) plan.cost += cost.wave(part_stages, left);
+    plan.cost = static_cast<double>(blocks / wave) * cost.wave(partition_stages, blocks_per_sm);
+    if (left) plan.cost += cost.wave(partition_stages, left);
     if (plan.partitions > 1)
       plan.cost += cost.split +
                    gk__reduction_us(gk__measured_reduce_costs(), m, n, batch, static_cast<unsigned>(plan.partitions));
@@ -8519,7 +8531,7 @@ template <> struct gk__mma_tiles<1, float> { /* tf32 */
   }
 };
 template <class Element>
-struct gk__mma_tiles<6, Element> { /* emulated fp32, which multiplies three parts of each operand */
+struct gk__mma_tiles<6, Element> { /* emulated fp32, which multiplies three terms of each operand */
   template <int, int> using large = gk__mma_config<128, 128, 64, 32, 64, 2>; /* one kernel for all storage orders */
   typedef gk__mma_config<64, 64, 32, 32, 64, 3> small_config;
   static const gk__mma_cost *costs() {
@@ -8570,21 +8582,21 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
  * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch (but where
  * the strict kernel computes it in place of emulated fp32: see gk_matmul_ex). */
 template <int Products, class Element, class Args>
-cudaError_t gk__plan_mma(const Args &p, gk__parts<gk__mma_plan> *parts, gk__product_call *call) {
+cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__product_call *call) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
   const double launch_us = 2;
-  const auto choose = [&](size_t part_m, size_t part_n) {
-    return gk__cheapest_mma_plan<Products, Element>(part_m, part_n, p.k, p.batch, call->gpu);
+  const auto choose = [&](size_t panel_m, size_t panel_n) {
+    return gk__cheapest_mma_plan<Products, Element>(panel_m, panel_n, p.k, p.batch, call->gpu);
   };
-  *parts = gk__parts<gk__mma_plan>(p.m, p.n, choose(p.m, p.n));
-  if (parts->plan.config < 0)
+  *cut = gk__cut_plan<gk__mma_plan>(p.m, p.n, choose(p.m, p.n));
+  if (cut->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
                     call->gpu.smem_limit);
   if (p.batch == 1)
-    parts->cut_after_waves(large::bm, large::bn, static_cast<size_t>(call->gpu.sms) * tiles::costs()->blocks, launch_us,
-                           choose);
-  for (const gk__mma_plan *plan : {&parts->plan, &parts->rest_plan})
+    cut->cut_after_waves(large::bm, large::bn, static_cast<size_t>(call->gpu.sms) * tiles::costs()->blocks, launch_us,
+                         choose);
+  for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
     if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
   return cudaSuccess;
 }
@@ -8595,8 +8607,8 @@ cudaError_t gk__plan_mma(const Args &p, gk__parts<gk__mma_plan> *parts, gk__prod
  * the loads, and one or more consumer warpgroups multiply. TMA loads boxes of 128 bytes by a number of rows, with the
  * 128-byte swizzle, and fills zeros beyond the ends of a matrix. Each stage of the ring has a full barrier and an empty
  * barrier. The blocks are persistent. Those of a cluster may compute adjacent tiles and share operands, because L2
- * bounds the loads: each loads a part, and multicasts it. If a product has few tiles, the blocks of a cluster split the
- * k of a tile, and reduce their accumulators through distributed shared memory.
+ * bounds the loads: each loads half of it, and multicasts that. If a product has few tiles, the blocks of a cluster
+ * split the k of a tile, and reduce their accumulators through distributed shared memory.
  *
  * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
  * so transposed operands need no copy. It reads 32-bit operands from shared memory in K-major order only, but its first
@@ -8629,7 +8641,7 @@ struct gk__no_path {
   template <class> static cudaError_t find_plan(gk__matmul_gpu *) { return cudaSuccess; }
 };
 
-#ifdef GK__WGMMA
+#ifdef GK__HOPPER_BUILD
 
 /* map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7 FLOAT32, 9 BFLOAT16, and 11
  * TFLOAT32, to which TMA rounds floats). */
@@ -8645,7 +8657,7 @@ struct __align__(128) gk__tensor_map {
 };
 
 /* The blocks of a cluster compute 2^row_shift x 2^col_shift adjacent tiles, each by 2^k_shift blocks that split its k.
- * The tiles of a row share a, those of a column b: each block loads a part and multicasts it to the others. */
+ * The tiles of a row share a, those of a column b: each block loads half of what it shares, and multicasts it. */
 struct gk__wgmma_cluster {
   unsigned k_shift, row_shift, col_shift; /* row_shift, col_shift: 0 or 1, so each is also the mask of its rank */
   GK__HD unsigned tile_shift() const { return row_shift + col_shift; }
@@ -8693,12 +8705,12 @@ template <class Func> struct gk__wgmma_args : gk__wgmma_params {
  * goes through registers. So the accumulators have the columns of the tile as their rows. */
 template <int Products, int Rows, int Cols, int Stages, bool InRegisters = false> struct gk__wgmma_shape {
   typedef std::integral_constant<bool, InRegisters> in_registers;
-  static const int products = Products, parts = Products > 1 ? GK__BF16_PARTS : 1, row_count = Rows, col_count = Cols,
+  static const int products = Products, terms = Products > 1 ? GK__BF16_TERMS : 1, row_count = Rows, col_count = Cols,
                    stages = Stages;
   static const int m64_count = !InRegisters && Rows > 128 ? 2 : 1; /* wgmma tiles of 64 rows per consumer warpgroup */
   static const int consumers = InRegisters ? Cols / 64 : Rows / 64 / m64_count, thread_count = 128 * (consumers + 1);
   static const int acc_count = (InRegisters ? Rows : Cols) / 2; /* accumulators of a thread in a tile of 64 rows */
-  static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
+  static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = terms * (a_bytes + b_bytes);
   static const int staging_offset = stages * stage_bytes; /* two boxes of C for each consumer */
   static const int barriers_offset = staging_offset + consumers * 2 * gk__swizzled_boxes::box_bytes;
   static const int smem = barriers_offset + stages * 16 + 8 + 1024; /* the swizzle needs boxes aligned to 1024 bytes */
@@ -8706,7 +8718,7 @@ template <int Products, int Rows, int Cols, int Stages, bool InRegisters = false
   static const bool reallocates_registers = consumers > 1;
 };
 
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
 
 /* The matrix descriptor of an operand in shared memory: 128-byte swizzle; 1024 bytes from 8 rows (MN-major: 8 k) to the
  * next; MN-major: one box, 8192 bytes, from 64 rows or columns to the next. */
@@ -8807,16 +8819,16 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
     for (unsigned k_block = 0; k_block < range.block_count; k_block++, k += depth) {
       gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
       const unsigned full = pipe.full_barrier();
-      gk__ptx_mbarrier_arrive_expect_tx(full, Shape::parts * row_count * 128);
+      gk__ptx_mbarrier_arrive_expect_tx(full, Shape::terms * row_count * 128);
       GK__UNROLL
-      for (unsigned part = 0; part < Shape::parts; part++) {
-        const unsigned dest = pipe.stage_address() + (OfB ? Shape::parts * Shape::a_bytes : 0) +
-                              part * (tile_outer * 128) + first_row * 128;
+      for (unsigned term = 0; term < Shape::terms; term++) {
+        const unsigned dest = pipe.stage_address() + (OfB ? Shape::terms * Shape::a_bytes : 0) +
+                              term * (tile_outer * 128) + first_row * 128;
         const auto load = [&](unsigned box_dest, unsigned x, unsigned y) {
           if (shared)
-            gk__ptx_cp_async_bulk_tensor_4d_multicast(box_dest, map, full, x, y + first_row, product, part, ranks);
+            gk__ptx_cp_async_bulk_tensor_4d_multicast(box_dest, map, full, x, y + first_row, product, term, ranks);
           else
-            gk__ptx_cp_async_bulk_tensor_4d_load(box_dest, map, full, x, y, product, part);
+            gk__ptx_cp_async_bulk_tensor_4d_load(box_dest, map, full, x, y, product, term);
         };
         if (k_major) {
           load(dest, k, outer);
@@ -8852,9 +8864,9 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
   gk__ptx_bar_sync<Shape::consumers * 128>(1 + Shape::consumers); /* 1 to `consumers`: those of single warpgroups */
 }
 
-/* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes
- * first. The three products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
-GK__D unsigned gk__bf16_part(int i, bool of_b) {
+/* Emulated fp32: the term of A (of_b: of B) in the i-th product of a k block; the least significant product comes
+ * first. The three products that are left out (terms 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
+GK__D unsigned gk__bf16_term(int i, bool of_b) {
   const unsigned a[] = {0, 1, 2, 0, 1, 0}, b[] = {2, 1, 0, 1, 0, 0};
   return of_b ? b[i] : a[i];
 }
@@ -8871,7 +8883,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const uint64_t a =
         gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * gk__swizzled_boxes::box_bytes));
-    const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::parts * Shape::a_bytes);
+    const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::terms * Shape::a_bytes);
     gk__ptx_wgmma_fence();
     if (Shape::products == 1) {
       GK__UNROLL
@@ -8888,20 +8900,20 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       }
       last_stage = pipe.stage_idx;
     } else {
-      float part[1][Shape::acc_count];
+      float block_acc[1][Shape::acc_count];
       GK__UNROLL
       for (int product = 0; product < Shape::products; product++) {
-        const uint64_t of_a = a + gk__bf16_part(product, false) * (Shape::a_bytes / 16);
-        const uint64_t of_b = b + gk__bf16_part(product, true) * (Shape::b_bytes / 16);
+        const uint64_t of_a = a + gk__bf16_term(product, false) * (Shape::a_bytes / 16);
+        const uint64_t of_b = b + gk__bf16_term(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__ptx_wgmma<Kind, TransA, TransB>(part[0], of_a + i * step_a, of_b + i * step_b, i > 0 || product > 0);
+          gk__ptx_wgmma<Kind, TransA, TransB>(block_acc[0], of_a + i * step_a, of_b + i * step_b, i > 0 || product > 0);
       }
       gk__ptx_wgmma_commit_group();
-      gk__wgmma_wait(part);
+      gk__wgmma_wait(block_acc);
       pipe.release(pipe.stage_idx);
       GK__UNROLL
-      for (int i = 0; i < Shape::acc_count; i++) acc[0][i] += part[0][i];
+      for (int i = 0; i < Shape::acc_count; i++) acc[0][i] += block_acc[0][i];
     }
     pipe.advance();
   }
@@ -9163,7 +9175,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
     GK__UNROLL
     for (unsigned e = 0; e < Blocks; e++) {
       GK__UNROLL
-      for (unsigned i = 0; i < Count; i++) acc[e][i] *= p.alpha;
+      for (unsigned i = 0; i < Count; i++) acc[e][i] = gk__mul(p.alpha, acc[e][i]);
       gk__wgmma_apply(epilogue, acc[e], layout, work.row_idx + e * 64, work.col_idx);
     }
   }
@@ -9227,7 +9239,7 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
   const unsigned block_quads = Count / 4, quads = Blocks * block_quads, quad_bytes = Shape::consumers * 128 * 16,
                  rank_bytes = (quads >> shift) * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16,
                  dest = own_slot + k_rank * rank_bytes;
-  gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
+  gk__cluster_barrier_relaxed(); /* all blocks have read their operands: their wgmma are complete */
   GK__UNROLL
   for (unsigned i = 0; i < quads; i++) {
     const unsigned rank = ((i & (partitions - 1)) << p.cluster.tile_shift()) + tile_rank;
@@ -9255,12 +9267,12 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
                      work.col_idx + layout.col_of(quad % block_quads), layout.pair_of(sum, pair).value);
   }
 }
-#endif /* GK__WGMMA_CODE */
+#endif /* GK__PASS_SM_90A */
 
 template <class Shape, class Element, class Out, class Func>
 __global__ void __launch_bounds__(Shape::thread_count, 1)
     gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Func> p) {
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()), p.cluster);
   if (threadIdx.x == 0) {
@@ -9270,7 +9282,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     if (p.tma_store) gk__ptx_prefetch_tensormap(&p.c);
   }
   __syncthreads();
-  if (p.cluster.tile_shift() > 0) gk__cluster_barrier_relaxed(); /* the other blocks use the barriers of this one */
+  if (p.cluster.tile_shift() > 0) gk__cluster_barrier_relaxed(); /* others release stages at this block's barriers */
   gk__wait_for_earlier_work();
   if (!p.limited) gk__let_later_work_start(); /* the next kernel would have blocks beside those of this one */
   if (Shape::products > 1 && p.fallback_flag && *p.fallback_flag) return;
@@ -9332,12 +9344,12 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 /* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
  * promotion is 128 bytes, because what follows belongs to other blocks. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
-                                size_t leading_dim, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
+                                size_t leading_dim, size_t batch, size_t stride_batch, size_t terms, size_t stride_term,
                                 unsigned box_rows) {
   const size_t item_bytes = static_cast<size_t>(bytes);
-  const uint64_t dims[] = {inner, outer, batch, parts};
+  const uint64_t dims[] = {inner, outer, batch, terms};
   const uint64_t strides[] = {leading_dim * item_bytes, batch > 1 ? stride_batch * item_bytes : 16,
-                              parts > 1 ? stride_part * item_bytes : 16};
+                              terms > 1 ? stride_term * item_bytes : 16};
   const unsigned sizes[] = {static_cast<unsigned>(128 / bytes), box_rows, 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
   const int swizzle_128 = 3, promote_128 = 2; /* of cuda.h */
@@ -9346,18 +9358,18 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
 }
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
-                     unsigned parts, unsigned box_rows, unsigned share_shift) {
+                     unsigned terms, unsigned box_rows, unsigned share_shift) {
   typedef gk__wgmma_type<Element> type;
   return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
-                             parts, v.stride_part, (v.k_major ? box_rows : 128u / type::bytes) >> share_shift);
+                             terms, v.stride_term, (v.k_major ? box_rows : 128u / type::bytes) >> share_shift);
 }
 /* Encodes the tensor maps of A, which may be split. If its rows are not a multiple of the matrices, the first matrices
  * have one row more than the others. A map must not extend beyond A, so each of the two kinds has its own. If the
  * others have no rows at all, they take the map of the first ones; their tiles are computed, but not stored. */
 template <class Element>
 bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_count, size_t k, size_t batch,
-               unsigned parts) {
+               unsigned terms) {
   const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
   const uintptr_t address = reinterpret_cast<uintptr_t>(v.data), lead_bytes = split > 1 ? address % 32 : 0;
   const size_t lead = lead_bytes / gk__wgmma_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
@@ -9368,7 +9380,7 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   v.data = reinterpret_cast<const Element *>(address - lead_bytes); /* the type may be incomplete in this file */
   v.leading_dim *= split;
   const auto map = [&](gk__tensor_map *dest_map, size_t map_rows, size_t matrices) {
-    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, parts, p->box_rows,
+    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, terms, p->box_rows,
                            p->cluster.col_shift);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
@@ -9386,12 +9398,12 @@ inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
 /* A kernel, and what a launch needs to know of its shape. */
 template <class Func> struct gk__wgmma_tile_kernel {
   gk__kernel<gk__wgmma_args<Func>> kernel;
-  unsigned row_count, col_count, parts, thread_count, smem;
+  unsigned row_count, col_count, terms, thread_count, smem;
   bool in_registers;
 };
 template <class Shape, class Element, class Out, class Func> gk__wgmma_tile_kernel<Func> gk__wgmma_tile_kernel_of() {
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
-  return {kernel,      Shape::row_count,          Shape::col_count, Shape::parts, Shape::thread_count,
+  return {kernel,      Shape::row_count,          Shape::col_count, Shape::terms, Shape::thread_count,
           Shape::smem, Shape::in_registers::value};
 }
 /* Sets the arguments of the kernel but for the tiles of a launch. Returns false if TMA cannot address the matrices, or
@@ -9422,8 +9434,8 @@ bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<
   p.cluster = cluster;
   p.box_rows = static_cast<unsigned>(box_rows);
   const bool mapped =
-      gk__map_a(&p, a, row_count, x.k, x.batch, tile_kernel.parts) &&
-      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.parts, tile_kernel.col_count, cluster.row_shift) &&
+      gk__map_a(&p, a, row_count, x.k, x.batch, tile_kernel.terms) &&
+      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.terms, tile_kernel.col_count, cluster.row_shift) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
@@ -9483,7 +9495,7 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__
   return cudaSuccess;
 }
 
-/* The time of a tile in ns: k_block_time for each 128 bytes of k and each product of parts, and overhead. */
+/* The time of a tile in ns: k_block_time for each 128 bytes of k and each product of terms, and overhead. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, overhead;
@@ -9569,23 +9581,23 @@ template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead
 /* A set of tiles. k > 0. */
 template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
   /* The tile and the cluster to use; or two, if it is faster to cut the product after whole waves of a tile. */
-  static gk__parts<gk__wgmma_choice> plan(const gk__wgmma_query &query) {
+  static gk__cut_plan<gk__wgmma_choice> plan(const gk__wgmma_query &query) {
     const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
     const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
     const auto choose = [&](size_t m, size_t n) {
-      gk__wgmma_query part = query;
-      part.m = m;
-      part.n = n;
-      return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), part);
+      gk__wgmma_query panel = query;
+      panel.m = m;
+      panel.n = n;
+      return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), panel);
     };
-    gk__parts<gk__wgmma_choice> parts(query.m, query.n, choose(query.m, query.n));
+    gk__cut_plan<gk__wgmma_choice> cut(query.m, query.n, choose(query.m, query.n));
     if (query.batch == 1 && gk__tile_count(query.m, query.n, 64, 64) > query.sms) /* else the smallest are one wave */
       for (const gk__wgmma_tile_cost &each_tile : tiles) {
         const size_t tile_rows = each_tile.row_count * query.split, tile_cols = each_tile.col_count;
-        parts.cut_after_waves(query.swapped ? tile_cols : tile_rows, query.swapped ? tile_rows : tile_cols,
-                              query.sms / query.split, launch_time, choose);
+        cut.cut_after_waves(query.swapped ? tile_cols : tile_rows, query.swapped ? tile_rows : tile_cols,
+                            query.sms / query.split, launch_time, choose);
       }
-    return parts;
+    return cut;
   }
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, const gk__product_call &call) {
@@ -9602,10 +9614,10 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     query.col_penalty = InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160;
     query.sms = static_cast<unsigned>(call.gpu.sms);
     query.swapped = InRegisters && !p.a.k_major;
-    const gk__parts<gk__wgmma_choice> parts =
+    const gk__cut_plan<gk__wgmma_choice> cut =
         gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
-    return parts.run(p, [&](const args &part, const gk__wgmma_choice &choice) {
-      return gk__wgmma_launch(tile_kernels[choice.tile_idx], part, choice.cluster, call);
+    return cut.run(p, [&](const args &panel, const gk__wgmma_choice &choice) {
+      return gk__wgmma_launch(tile_kernels[choice.tile_idx], panel, choice.cluster, call);
     });
   }
 };
@@ -9645,7 +9657,7 @@ template <> struct gk__wgmma_tile_set<1, float> {
 
 template <int Products, class Element> struct gk__wgmma_tile_set : gk__no_path {};
 
-#endif /* GK__WGMMA */
+#endif /* GK__HOPPER_BUILD */
 
 /* --- Strict products: Hopper -----------------------------------------------------------------------------------------
  *
@@ -9699,23 +9711,23 @@ template <int Down, int Across, int Fours> struct gk__f32_accumulators {
     }
   }
 };
-/* A configuration: Down x Across consumer warps, and as many producers. Resident: blocks on a multiprocessor. */
-template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
+/* A configuration: Down x Across consumer warps, and as many producers. Two blocks are on a multiprocessor. */
+template <int Down, int Across, int Fours> struct gk__f32_block {
   typedef gk__f32_accumulators<Down, Across, Fours> sums;
   typedef gk__shared_tile<sums::bm, sums::bn, sums::thread_count> shared_tile;
-  static const int bm = sums::bm, bn = sums::bn, depth = 16, stages = 3, resident = Resident;
+  static const int bm = sums::bm, bn = sums::bn, depth = 16, stages = 3, resident = 2;
   static const int thread_count = 2 * sums::thread_count;
   /* Registers of a producer thread. With more than 200 for a consumer, or with fewer for a producer, ptxas finds no
    * order of the FMAs without bank conflicts in some of the kernels. */
   static const int producer_registers = 56;
-  static const int consumer_registers = 65536 / (thread_count * Resident) / 8 * 16 - producer_registers;
+  static const int consumer_registers = 65536 / (thread_count * resident) / 8 * 16 - producer_registers;
   static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a; /* bytes */
   static const int stage_bytes = a_bytes + depth * pitch_b;
   static const int smem = stages * stage_bytes > shared_tile::bytes ? stages *stage_bytes : shared_tile::bytes;
 };
 
-#ifdef GK__WGMMA
-#ifdef GK__WGMMA_CODE
+#ifdef GK__HOPPER_BUILD
+#ifdef GK__PASS_SM_90A
 
 /* The operand fragments of one k. */
 template <int Fours> struct gk__f32_fragment {
@@ -9874,7 +9886,7 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Confi
 template <class Config, class Args>
 __global__ void __launch_bounds__(Config::thread_count, Config::resident)
     gk__f32_hopper_kernel(const __grid_constant__ Args p) {
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
   typedef typename Config::sums sums_of;
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ unsigned long long bars[2 * Config::stages];
@@ -9885,7 +9897,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   __syncthreads();
   gk__wait_for_earlier_work();
   unsigned work_idx = blockIdx.x;
-  const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
+  const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
   const gk__partition_range range(p, work.partition);
   if (is_producer) {
     gk__ptx_setmaxnreg_dec<Config::producer_registers>();
@@ -9903,7 +9915,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   sums_of sums(static_cast<int>(threadIdx.x), p.trans_a, !p.trans_b);
   gk__f32_consume<Config>(sums, pipe, range.depth);
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile done = gk__work_tile_of<Config>(p, work_idx, p.partials ? p.partitions : 1);
+  const gk__work_tile done = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
   gk__ptx_bar_sync<sums_of::thread_count>(1); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<sums_of::thread_count>(1);
@@ -9914,7 +9926,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
 #endif
 }
 
-#endif /* GK__WGMMA */
+#endif /* GK__HOPPER_BUILD */
 
 /* --- The planner -----------------------------------------------------------------------------------------------------
  *
@@ -10085,7 +10097,7 @@ template <class Acc> struct gk__tiles {
   /* The shortest k that is split. Small products come in batches: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS
    * with 1, 2 and 4 partitions (H200). A larger one gains: 550 x 222 x 123 takes 0.6 of the time. */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 128 ? 129 : 64; }
-  static size_t least_part() { return 36; } /* the shortest partition */
+  static size_t least_depth() { return 36; } /* the shortest partition */
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
@@ -10105,7 +10117,7 @@ template <> struct gk__tiles<double> {
   /* A larger product with a short k has tiles enough: 288 x 4192 x 64 takes 1.5 times as long with two partitions. Over
    * 1,197 products that is 0.3 % with Hopper's kernels, and 0.1 % without (H100). */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 1024 ? 36 : 200; }
-  static size_t least_part() { return 21; }
+  static size_t least_depth() { return 21; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs},
@@ -10150,7 +10162,7 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
   typedef gk__tiles<Acc> tiles;
   gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
-  const size_t limit = k / tiles::least_part();
+  const size_t limit = k / tiles::least_depth();
   const unsigned most =
       limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_PARTITIONS;
   for (unsigned s = 1; s <= most; s++) {
@@ -10220,34 +10232,34 @@ template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
   }
   return best;
 }
-/* The fastest tile for a given split, or tiles. A part has the partitions of k of the whole product, so its bits are
+/* The fastest tile for a given split, or tiles. A panel has the partitions of k of the whole product, so its bits are
  * the same. */
-template <class Acc> gk__parts<gk__tile_choice> gk__plan_tiles(const gk__plan_query &query) {
+template <class Acc> gk__cut_plan<gk__tile_choice> gk__plan_tiles(const gk__plan_query &query) {
   typedef gk__tiles<Acc> tiles;
   const unsigned long long launch_clocks = 3500;
   const auto choose = [&](size_t m, size_t n) {
-    gk__plan_query part = query;
-    part.m = m;
-    part.n = n;
-    return gk__plan_tile<Acc>(part);
+    gk__plan_query panel = query;
+    panel.m = m;
+    panel.n = n;
+    return gk__plan_tile<Acc>(panel);
   };
-  gk__parts<gk__tile_choice> parts(query.m, query.n, choose(query.m, query.n));
-  if (query.batch != 1 || query.wanted != GK_PLAN_AUTO) return parts;
+  gk__cut_plan<gk__tile_choice> cut(query.m, query.n, choose(query.m, query.n));
+  if (query.batch != 1 || query.wanted != GK_PLAN_AUTO) return cut;
   for (int i = 0; i < tiles::item_count; i++) {
     const gk__tile_facts tile_facts = tiles::facts(i);
     if (tile_facts.hopper <= query.hopper)
-      parts.cut_after_waves(tile_facts.row_count, tile_facts.col_count,
-                            static_cast<size_t>(query.sms) * tile_facts.room / query.order.partitions, launch_clocks,
-                            choose);
+      cut.cut_after_waves(tile_facts.row_count, tile_facts.col_count,
+                          static_cast<size_t>(query.sms) * tile_facts.room / query.order.partitions, launch_clocks,
+                          choose);
   }
-  return parts;
+  return cut;
 }
 
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
   return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
-template <class Acc> gk__parts<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {
+template <class Acc> gk__cut_plan<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {
   return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tiles<Acc>(asked); });
 }
 
@@ -10287,7 +10299,7 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
   const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
   const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
-  const auto launch = [=](const Args &part, size_t blocks) {
+  const auto launch = [=](const Args &sub_batch, size_t blocks) {
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
      * multiprocessors that are free first. */
@@ -10297,7 +10309,7 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
                             ? sm_smem / (blocks_per_sm + 1)
                             : block_smem;
     return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
-                              smem, part);
+                              smem, sub_batch);
   };
   const bool fits = gk__partials_fit<typename Args::acc_type>(p.m, p.n, static_cast<unsigned>(blocks_per_tile));
   const size_t most_tiles =
@@ -10311,10 +10323,10 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
   }
   for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
     for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
-      const Args part = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
-      GK_TRY(gk__launch_batches(part, gk__tile_count(part.m, part.n, tile_m, tile_n) * blocks_per_tile,
+      const Args panel = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
+      GK_TRY(gk__launch_batches(panel, gk__tile_count(panel.m, panel.n, tile_m, tile_n) * blocks_per_tile,
                                 blocks_per_tile > 1, call, launch));
-      if (call->measuring) return cudaSuccess; /* no later part needs more */
+      if (call->measuring) return cudaSuccess; /* no later panel needs more */
     }
   return cudaSuccess;
 }
@@ -10328,8 +10340,8 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
   const size_t acc_bytes =
       GK__THIN_K_GROUPS * (has_one ? 1 : GK__THIN_ROWS) * block_cols * sizeof(typename Args::acc_type);
   const auto kernel = has_one ? GK__KERNEL(gk__thin_kernel<1, Args>) : GK__KERNEL(gk__thin_kernel<GK__THIN_ROWS, Args>);
-  const auto launch = [=](const Args &part, size_t blocks) -> cudaError_t {
-    gk__thin_args<Args> thin(part, transposed);
+  const auto launch = [=](const Args &sub_batch, size_t blocks) -> cudaError_t {
+    gk__thin_args<Args> thin(sub_batch, transposed);
     thin.in_ring = ring_bytes && call->gpu.has_smem(ring_bytes);
     return gk__launch_product(*call, kernel, blocks, GK__THIN_THREADS,
                               thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, thin);
@@ -10339,9 +10351,9 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
       p.partitions > 1 ? p.partitions * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
   const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.partitions, block_bytes) * block_cols;
   for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
-    const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
-    const size_t columns = transposed ? part.m : part.n;
-    GK_TRY(gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, call, launch));
+    const Args panel = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
+    const size_t columns = transposed ? panel.m : panel.n;
+    GK_TRY(gk__launch_batches(panel, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, call, launch));
     if (call->measuring) return cudaSuccess;
   }
   return cudaSuccess;
@@ -10418,14 +10430,14 @@ struct gk__product {
   bool is_float() const { return item_bytes == 4; }
   bool is_thin() const { return gk__is_thin(m, n, k); }
 };
-/* A prepared copy of an operand, in elements of `bytes` bytes; part and matrix are in bytes. An operand that is split
- * into bf16 parts has them one after the other. */
+/* A prepared copy of an operand, in elements of `bytes` bytes; term and matrix are in bytes. An operand that is split
+ * into bf16 terms has them one after the other. */
 struct gk__operand_copy {
   bool wanted, transposed, one; /* transposed: in the other storage order; one: a single copy for the whole batch */
   bool k_major;                 /* how the kernel reads the operand, copied or not */
   unsigned split;               /* more than 1: not copied, but read as so many strided matrices */
   size_t row_count, col_count;  /* of what is copied */
-  size_t bytes, leading_dim, part, matrix;
+  size_t bytes, leading_dim, term, matrix;
   /* Bytes of the copies of so many products. */
   size_t work_bytes(size_t products) const { return wanted ? matrix * (one ? 1 : products) : 0; }
 };
@@ -10456,21 +10468,21 @@ inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool by_tma,
                                       bool transposed) {
   gk__operand_copy dest = gk__operand_copy();
-  const bool in_parts = p.is_float() && p.precision != GK_PRECISION_TF32;
+  const bool in_terms = p.is_float() && p.precision != GK_PRECISION_TF32;
   const size_t large_dim = p.is_float() ? 3072 : 1792;
   const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
   dest.one = p.batch == 1 || from.stride == 0;
   dest.transposed = transposed;
   dest.k_major = from.k_major || transposed;
   dest.split = 1;
-  dest.bytes = in_parts ? 2 : p.item_bytes;
+  dest.bytes = in_terms ? 2 : p.item_bytes;
   const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
-  dest.wanted = in_parts || transposed || from.address % align_bytes || from.leading_dim % align_items ||
+  dest.wanted = in_terms || transposed || from.address % align_bytes || from.leading_dim % align_items ||
                 (!dest.one && from.stride % align_items);
   dest.row_count = from.k_major ? outer : p.k;
   dest.col_count = from.k_major ? p.k : outer;
-  dest.part = gk__padded_bytes(dest.k_major ? outer : p.k, &dest.leading_dim, dest.k_major ? p.k : outer, dest.bytes);
-  dest.matrix = dest.part * (in_parts ? size_t(GK__BF16_PARTS) : 1);
+  dest.term = gk__padded_bytes(dest.k_major ? outer : p.k, &dest.leading_dim, dest.k_major ? p.k : outer, dest.bytes);
+  dest.matrix = dest.term * (in_terms ? size_t(GK__BF16_TERMS) : 1);
   return dest;
 }
 /* The tiles of a product if they are as small as possible. */
@@ -10527,7 +10539,7 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
 }
 /* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
  * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
- * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 parts takes
+ * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 terms takes
  * as long as 128 strict multiply-adds. With a short k it is the launches that count: by mma.sync 2349 x 3902 x 33 takes
  * 1.43 times as long emulated as strict, with k = 70 1.25 times, 96 1.05; 1024 x 1024 x 256 1.05 (H100). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
@@ -10605,7 +10617,7 @@ cudaError_t gk__find_tensor_plan(const gk__kernel<Params...> &kernel, int least_
   int code = 0;
   GK_TRY(gk__failed(gk__find_code(kernel, &code), "gk_matmul"));
   gpu->tensor_plan = code >= least_code ? GK_PLAN_MMA : GK_PLAN_AUTO;
-#ifdef GK__WGMMA
+#ifdef GK__HOPPER_BUILD
   if (code < 0 && gk__tensor_map_encoder()) gpu->tensor_plan = GK_PLAN_WGMMA;
 #endif
   return cudaSuccess;
@@ -10616,7 +10628,7 @@ cudaError_t gk__find_tensor_plan(const gk__kernel<Params...> &kernel, int least_
 template <class Args> struct gk__hopper_path : gk__no_path {};
 template <class Args> struct gk__warp_tile_path : gk__no_path {};
 
-#ifdef GK__WGMMA
+#ifdef GK__HOPPER_BUILD
 /* Whether the device's code has this kernel. If that cannot be found out, another kernel runs instead. */
 template <class... Params> bool gk__has_code(const gk__kernel<Params...> &kernel) {
   const cudaError_t earlier = cudaPeekAtLastError();
@@ -10628,9 +10640,9 @@ template <class... Params> bool gk__has_code(const gk__kernel<Params...> &kernel
 template <class Acc, class Func> /* a template, so that files without products contain no kernel */
 struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__matmul_args<float, float, Acc, Func> args;
-  typedef gk__f32_block<4, 1, 4, 2> block_128x128;
-  typedef gk__f32_block<2, 2, 2, 2> block_64x128;
-  typedef gk__f32_block<4, 1, 2, 2> block_128x64;
+  typedef gk__f32_block<4, 1, 4> block_128x128;
+  typedef gk__f32_block<2, 2, 2> block_64x128;
+  typedef gk__f32_block<4, 1, 2> block_128x64;
   /* The code whose tiles can compute the product. */
   static unsigned hopper(const args &p) {
     const bool takes = p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff &&
@@ -10676,9 +10688,9 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
                                     : plan == GK__PLAN_HOPPER_64  ? kernel<gk__f64_64x64>()
                                                                   : kernel<gk__f64_64x128>();
     const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * tile_kernel.resident));
-    const auto launch = [=](const args &part, size_t work_count) {
+    const auto launch = [=](const args &sub_batch, size_t work_count) {
       return gk__launch_product(*call, tile_kernel.kernel, work_count < max_grid ? work_count : max_grid,
-                                tile_kernel.thread_count, static_cast<size_t>(tile_kernel.smem), part,
+                                tile_kernel.thread_count, static_cast<size_t>(tile_kernel.smem), sub_batch,
                                 static_cast<unsigned>(work_count));
     };
     return gk__launch_batches(p, tile_facts.tile_count(p.m, p.n) * p.partitions, p.partitions > 1, call, launch, true);
@@ -10730,20 +10742,20 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
-  const gk__parts<gk__tile_choice> parts =
+  const gk__cut_plan<gk__tile_choice> cut =
       gk__cached_tiles<typename Args::acc_type>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan,
                                                  call->gpu.sms, gk__hopper_path<Args>::hopper(p)});
-  const auto run = [&](const Args &part, const gk__tile_choice &choice) {
+  const auto run = [&](const Args &panel, const gk__tile_choice &choice) {
     return choice.tile_facts.hopper
-               ? gk__hopper_path<Args>::run(part, choice.tile_facts, call)
-               : gk__matmul_tiles(gk__portable_kernel_of(part, choice.tile_facts.plan, call->gpu), part, call);
+               ? gk__hopper_path<Args>::run(panel, choice.tile_facts, call)
+               : gk__matmul_tiles(gk__portable_kernel_of(panel, choice.tile_facts.plan, call->gpu), panel, call);
   };
-  if (parts.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
-    call->measuring = true; /* the second part may need partials, and the first one none */
-    GK_TRY(parts.run(p, run));
+  if (cut.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
+    call->measuring = true; /* the second panel may need partials, and the first one none */
+    GK_TRY(cut.run(p, run));
     GK_TRY(call->begin());
   }
-  return parts.run(p, run);
+  return cut.run(p, run);
 }
 /* Adds the bytes of a product's partials to those of the call. */
 template <class Args>
@@ -10762,7 +10774,7 @@ gk__operand_view<Element> gk__view_operand(const gk__operand_copy &plan, const g
   view.leading_dim = plan.wanted ? plan.leading_dim : from.leading_dim;
   view.stride_batch = plan.wanted ? plan.matrix / plan.bytes : from.stride;
   if (plan.one || batch == 1) view.stride_batch = 0;
-  view.stride_part = plan.wanted ? plan.part / plan.bytes : 0;
+  view.stride_term = plan.wanted ? plan.term / plan.bytes : 0;
   view.k_major = plan.k_major;
   view.split = plan.split;
   return view;
@@ -10782,7 +10794,7 @@ gk__raw_operand<Item> gk__prepared_operand(const gk__operand_copy &plan, const g
   raw.dest = dest;
   raw.to_ld = plan.leading_dim * plan.bytes;
   raw.to_stride = plan.matrix;
-  raw.to_part = plan.part;
+  raw.to_term = plan.term;
   raw.transposed = plan.transposed;
   return raw;
 }
@@ -10830,14 +10842,14 @@ template <class Args> cudaError_t gk__measure_fallback(Args p, gk__product_call 
  * of the batch at a time as the work area has room for. */
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
-                                       const gk__parts<gk__mma_plan> &mma_parts, const gk__work_area &area,
+                                       const gk__cut_plan<gk__mma_plan> &mma_cut, const gk__work_area &area,
                                        gk__product_call *call) {
   const size_t batch = p.batch;
-  const auto run_mma = [=](const gk__tensor_args<Element, Out, Func> &part, const gk__mma_plan &mma_plan) {
-    return gk__mma_run<Products>(part, mma_plan, call);
+  const auto run_mma = [=](const gk__tensor_args<Element, Out, Func> &panel, const gk__mma_plan &mma_plan) {
+    return gk__mma_run<Products>(panel, mma_plan, call);
   };
   unsigned *const fallback_flag =
-      Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
+      Preparation == GK__PREPARE_BF16_TERMS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   p.condition = {fallback_flag, true}; /* of the strict product; the other one has the opposite condition */
   for (size_t done = 0; done < batch; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
@@ -10855,8 +10867,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
       GK_TRY(gk__prepare_operands<Preparation>(gk__prepared_operand<Item>(plan.a, from_a, p.batch, work_a),
                                                gk__prepared_operand<Item>(plan.b, from_b, p.batch, work_b), p.k,
                                                fallback_flag, plan.plan == GK_PLAN_WGMMA, p.max_blocks, *call));
-    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, *call)
-                                      : mma_parts.run(q, run_mma));
+    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, *call) : mma_cut.run(q, run_mma));
     if (fallback_flag)
       GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, call, batch));
     p.skip(p.batch);
@@ -10873,24 +10884,22 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
   }
   template <class Args> static cudaError_t run(const Args &p, const gk__product_plan &plan, gk__product_call *call) {
     gk__work_area area;
-    gk__parts<gk__mma_plan> mma_parts;
+    gk__cut_plan<gk__mma_plan> mma_cut;
     GK_TRY(gk__plan_work_area(plan, p.batch, call->given, &area));
-    if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p, &mma_parts, call)));
-    if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, call));
+    if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p, &mma_cut, call)));
+    if (Preparation == GK__PREPARE_BF16_TERMS) GK_TRY(gk__measure_fallback(p, call));
     GK_TRY(call->begin());
     if (area.bytes) {
       GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", call->stream));
       area.memory = static_cast<unsigned char *>(area.temporary);
     }
-    return gk__free_temporary(
-        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_parts, area, call), area.temporary,
-        "gk_matmul", call->stream);
+    return gk__free_temporary(gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_cut, area, call),
+                              area.temporary, "gk_matmul", call->stream);
   }
 };
 /* Small products of half types (gk__is_small): by four groups of warps, each with a partition of k. Their operands are
  * not prepared. */
-template <class Element>
-struct gk__half_block : gk__block_config<gk__accumulators_half<Element, 32, 32, 32, 16, 16>, 32, 32, 4> {
+template <class Element> struct gk__half_block : gk__block_config<gk__accumulators_half<Element>, 32, 32, 4> {
   static const int bk = 32, stages = 2;
 };
 template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
@@ -10912,7 +10921,7 @@ struct gk__tensor_path_of : std::conditional<gk__half_traits<Item>::is_half && P
                                              gk__half_path<Item>, gk__no_path>::type {};
 template <> struct gk__tensor_path_of<GK_PRECISION_TF32, float> : gk__tensor_path<GK__PREPARE_TF32, 1, float> {};
 template <>
-struct gk__tensor_path_of<GK_PRECISION_EMULATED, float> : gk__tensor_path<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16> {};
+struct gk__tensor_path_of<GK_PRECISION_EMULATED, float> : gk__tensor_path<GK__PREPARE_BF16_TERMS, 6, __nv_bfloat16> {};
 
 /* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
 inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t row_count, size_t col_count,
@@ -10994,7 +11003,7 @@ template <class Args>
 cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_plan strict_plan, gk__product_call *call,
                               gk_matmul_path *path) {
   typedef gk__tensor_element<typename Args::item_type> element_type;
-  gk__parts<gk__mma_plan> mma_parts;
+  gk__cut_plan<gk__mma_plan> mma_cut;
   path->plan = plan.is_small ? GK_PLAN_MMA : plan.plan;
   path->precision = plan.precision;
   path->copies_a = plan.a.wanted;
@@ -11005,8 +11014,8 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, call));
   if (plan.plan == GK_PLAN_MMA)
-    GK_TRY(plan.precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(p, &mma_parts, call)
-                                                   : gk__plan_mma<1, element_type>(p, &mma_parts, call));
+    GK_TRY(plan.precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(p, &mma_cut, call)
+                                                   : gk__plan_mma<1, element_type>(p, &mma_cut, call));
   if (call->least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + call->least;
   return cudaSuccess;
 }
@@ -12998,13 +13007,13 @@ GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, si
   return gk__saturated_sum(gk__larger(row_bytes, GK__MATRIX_BYTES), GK__SCAN_OFFSET);
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
-/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16.
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_TERMS matrices of bfloat16.
  * It is that of the larger layout, K-major or MN-major. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, leading_dim = 0;
-  const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__BF16_PARTS : 1, outer[] = {m, n};
+  const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__BF16_TERMS : 1, outer[] = {m, n};
   for (const size_t length : outer)
     bytes += copies * gk__larger(gk__padded_bytes(length, &leading_dim, k, item_bytes),
                                  gk__padded_bytes(k, &leading_dim, length, item_bytes));

@@ -6,7 +6,7 @@ void matmul_f32(const matmul_peers &peers) {
   if (bench.plan_seconds > 0) {
     time_plans<float>("f32");
     time_mma_plans<GK__PREPARE_TF32, 1, float, float>({"tf32", GK_PRECISION_TF32, single, GK_PLAN_MMA, 64, 65536});
-    time_mma_plans<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16, float>(
+    time_mma_plans<GK__PREPARE_BF16_TERMS, 6, __nv_bfloat16, float>(
         {"emulated", GK_PRECISION_EMULATED, single, GK_PLAN_MMA, 16, 0});
     return;
   }

@@ -3,7 +3,7 @@
 #include "gpukit.cuh"
 
 __global__ void serialised(float *x, uint64_t a, uint64_t b, int n) {
-#ifdef GK__WGMMA_CODE
+#ifdef GK__PASS_SM_90A
   float sums[1][32] = {};
   for (int i = 0; i < n; i++) {
     gk__ptx_wgmma_fence();

@@ -17,8 +17,8 @@ static made_up_plan made_up(size_t m, size_t n) {
   return small <= 2 ? made_up_plan{static_cast<int>(3 * small), true}
                     : made_up_plan{static_cast<int>(10 * large), false};
 }
-static hook_parts<made_up_plan> made_up_parts(size_t m, size_t n, int launch_cost) {
-  hook_parts<made_up_plan> parts(m, n, made_up(m, n));
+static hook_cut_plan<made_up_plan> made_up_parts(size_t m, size_t n, int launch_cost) {
+  hook_cut_plan<made_up_plan> parts(m, n, made_up(m, n));
   parts.cut_after_waves(10, 20, 12, launch_cost, made_up);
   return parts;
 }
@@ -32,7 +32,7 @@ struct rectangle {
     return row_idx == o.row_idx && col_idx == o.col_idx && m == o.m && n == o.n;
   }
 };
-static std::vector<rectangle> rectangles_of(const hook_parts<made_up_plan> &parts, std::vector<bool> *small) {
+static std::vector<rectangle> rectangles_of(const hook_cut_plan<made_up_plan> &parts, std::vector<bool> *small) {
   std::vector<rectangle> all;
   const rectangle whole = {0, 0, parts.all_m, parts.all_n};
   EXPECT_OK(parts.run(whole, [&](const rectangle &part, const made_up_plan &plan) {
@@ -67,7 +67,7 @@ template <class T> static size_t count_cuts(int sms, unsigned hopper) {
     const auto edge = [i](uint64_t seed) { return static_cast<size_t>(uniform(seed, i, 256, 6000)); };
     const size_t m = edge(41), n = edge(42), k = edge(43);
     hook_plan_query query = {m, n, k, 1, hook_plan_split_k<T>(m, n, k), GK_PLAN_AUTO, sms, hopper};
-    const hook_parts<hook_tile_choice> parts = hook_plan_tiles<T>(query);
+    const hook_cut_plan<hook_tile_choice> parts = hook_plan_tiles<T>(query);
     const unsigned long long whole = hook_clocks<T>(hook_plan_tile<T>(query).tile_facts, query);
     EXPECT(!parts.is_cut() || parts.plan.cost + parts.rest_plan.cost < whole - whole / 20);
     EXPECT(parts.is_cut() || parts.plan.cost == whole);
@@ -111,7 +111,7 @@ static void check_mma_parts(size_t part_m, size_t part_n, int trans) {
       expected[i * n + j] = by_place()(sum, i, j);
     }
   const hook_matmul_gpu gpu = this_gpu();
-  hook_parts<hook_mma_plan> parts(m, n, hook_cheapest_mma_plan<1, __half>(part_m, part_n, k, 1, gpu));
+  hook_cut_plan<hook_mma_plan> parts(m, n, hook_cheapest_mma_plan<1, __half>(part_m, part_n, k, 1, gpu));
   parts.m = part_m, parts.n = part_n;
   parts.rest_plan =
       hook_cheapest_mma_plan<1, __half>(part_m < m ? m - part_m : m, part_n < n ? n - part_n : n, k, 1, gpu);

@@ -30,8 +30,8 @@ static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, siz
   device_array<unsigned> flag(std::vector<unsigned>(1, 0u));
   hook_raw_operand<float> a = hook_raw_operand<float>(), none = a;
   a.from = from.ptr, a.row_count = rows, a.col_count = a.leading_dim = cols, a.batch = 1;
-  a.dest = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
-  EXPECT_OK((hook_prepare_operands<HOOK_PREPARE_BF16_PARTS>(a, none, 100, flag.ptr, true, shift,
+  a.dest = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_term = rows * ld * 2;
+  EXPECT_OK((hook_prepare_operands<HOOK_PREPARE_BF16_TERMS>(a, none, 100, flag.ptr, true, shift,
                                                             hook_product_call(NULL, 0, {1, 0, GK_PLAN_AUTO}))));
   *parts = to.get();
   return flag.first();

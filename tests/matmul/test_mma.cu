@@ -25,7 +25,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   for (size_t i = 0; i < b.size(); i++) b[i] = make<E>(uniform(65, i, -3, 3));
   device_array<E> device_a(a), device_b(b);
   p.a.data = device_a.ptr, p.a.leading_dim = p.a.k_major ? k : m, p.a.stride_batch = m * k;
-  p.a.stride_part = part_a, p.b.stride_part = part_b;
+  p.a.stride_term = part_a, p.b.stride_term = part_b;
   p.b.data = device_b.ptr, p.b.leading_dim = p.b.k_major ? k : n, p.b.stride_batch = n * k;
   p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = odd_n, p.k = k, p.batch = batch, p.alpha = 2;
   p.beta = trans ? 3.0f : 0;

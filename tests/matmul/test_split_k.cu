@@ -273,7 +273,7 @@ template <class T> static void check_parts(size_t part_m, size_t part_n, int tra
   problem p = problem_of(100, 90, 300);
   p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = 1, p.pad_c = 3, p.alpha = -0.5, p.beta = 0.5, p.shift = 1;
   product_by_order<T, T, by_place> product(p);
-  hook_parts<hook_tile_choice> parts(p.m, p.n);
+  hook_cut_plan<hook_tile_choice> parts(p.m, p.n);
   parts.m = part_m, parts.n = part_n;
   EXPECT(product.order.partitions > 1 && parts.is_cut());
   EXPECT_OK(parts.run(product.args, [&](const decltype(product.args) &part, const hook_tile_choice &) {

@@ -95,13 +95,13 @@
 #define hook_partial_ld gk__partial_ld
 #define HOOK_PARTIALS_BYTES GK__PARTIALS_BYTES
 #define hook_partials_fit gk__partials_fit
-#define hook_parts gk__parts
+#define hook_cut_plan gk__cut_plan
 #define hook_plan_product gk__plan_product
 #define hook_plan_query gk__plan_query
 #define hook_plan_split_k gk__plan_split_k
 #define hook_plan_tile gk__plan_tile
 #define hook_plan_tiles gk__plan_tiles
-#define HOOK_PREPARE_BF16_PARTS GK__PREPARE_BF16_PARTS
+#define HOOK_PREPARE_BF16_TERMS GK__PREPARE_BF16_TERMS
 #define hook_prepare_operands gk__prepare_operands
 #define hook_product gk__product
 #define hook_product_call gk__product_call
@@ -124,7 +124,7 @@
 #define hook_wgmma_tile_kernel_of gk__wgmma_tile_kernel_of
 #define hook_wgmma_tile_set gk__wgmma_tile_set
 #define hook_wgmma_tiles gk__wgmma_tiles
-#ifdef GK__WGMMA
+#ifdef GK__HOPPER_BUILD
 #define HOOK_WGMMA /* this build may have code for sm_90a */
 #endif
 /* Kernels of a warp at most, which need no launch bounds. */
