@@ -61,7 +61,7 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
   typedef gk__tiles<Acc> tiles;
   std::vector<plan_time> plans;
   for (unsigned partitions = 1; partitions <= GK__MATMUL_PARTITIONS; partitions++) {
-    if (partitions > 1 && shape.k / partitions < tiles::least_part()) break;
+    if (partitions > 1 && shape.k / partitions < tiles::least_depth()) break;
     if (plan_split(shape.k, partitions).partitions < partitions) continue;
     if (!gk__partials_fit<Acc>(shape.m, shape.n, partitions)) continue;
     for (int tile_idx = 0; tile_idx < tiles::item_count; tile_idx++)

@@ -106,7 +106,7 @@ std::vector<refit_number> refit_search(std::vector<refit_number> best, double sm
 
 template <int Count> struct refit_tile_numbers {
   unsigned shares[Count];
-  unsigned least_part;
+  unsigned least_depth;
 };
 struct refit_table {
   gk__plan_costs costs;
@@ -115,7 +115,7 @@ struct refit_table {
 };
 template <class Acc, int Count> void refit_take_header(refit_tile_numbers<Count> *tiles) {
   for (int i = 0; i < Count; i++) tiles->shares[i] = gk__tiles<Acc>::facts(i).share;
-  tiles->least_part = static_cast<unsigned>(gk__tiles<Acc>::least_part());
+  tiles->least_depth = static_cast<unsigned>(gk__tiles<Acc>::least_depth());
 }
 inline refit_table refit_header() {
   refit_table table = {gk__measured_costs(), {}, {}};
@@ -142,7 +142,7 @@ struct refit_double {
 };
 template <class Acc, class Numbers, Numbers refit_table::*Of> struct refit_tiles : gk__tiles<Acc> {
   static const Numbers &numbers() { return refit_in_use().*Of; }
-  static size_t least_part() { return numbers().least_part; }
+  static size_t least_depth() { return numbers().least_depth; }
   static gk__tile_facts facts(int i) {
     gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
     tile_facts.share = numbers().shares[i];
@@ -171,7 +171,7 @@ void refit_add(std::vector<refit_entry> *all, const std::string &type, refit_til
     const bool hopper = gk__tiles<Acc>::facts(i).hopper > 0;
     if (type == "f64" || !hopper) refit_add(all, name + ".share", &tiles->shares[i], 1, hopper);
   }
-  refit_add(all, type + "_split.least_part", &tiles->least_part, 1);
+  refit_add(all, type + "_split.least_depth", &tiles->least_depth, 1);
 }
 /* Those that products of doubles depend on, or those of floats. The costs of reducing partials are of all types, and
  * fitted to products of floats. */
@@ -220,7 +220,7 @@ inline bool refit_allowed(const refit_table &table) {
     allowed = allowed && times->each[0] > 0 && times->each[1] > 0;
   for (const unsigned share : table.f32.shares) allowed = allowed && share > 0;
   for (const unsigned share : table.f64.shares) allowed = allowed && share > 0;
-  for (const unsigned number : {table.f32.least_part, table.f64.least_part}) allowed = allowed && number > 0;
+  for (const unsigned number : {table.f32.least_depth, table.f64.least_depth}) allowed = allowed && number > 0;
   return allowed;
 }
 
@@ -354,7 +354,7 @@ inline const char *refit_name(gk_plan plan) {
  * fitted, but for those of Hopper's floats, on which nothing depends. */
 template <class Acc> std::string refit_print_tiles(const char *title) {
   typedef gk__tiles<Acc> tiles;
-  std::string text = "  static size_t least_part() { return " + std::to_string(tiles::least_part()) + "; } /* " +
+  std::string text = "  static size_t least_depth() { return " + std::to_string(tiles::least_depth()) + "; } /* " +
                      title + " */\n    const gk__tile_facts all[] = {\n";
   for (int i = 0; i < tiles::item_count; i++) {
     const gk__tile_facts f = tiles::facts(i);

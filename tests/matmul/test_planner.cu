@@ -70,7 +70,7 @@ TEST(cached_splits_and_tiles) {
         for (const unsigned hopper : {0u, 1u, 2u}) {
           const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper};
           const hook_cut_plan<hook_tile_choice> cached = hook_cached_tiles<float>(query),
-                                             planned = hook_plan_tiles<float>(query);
+                                                planned = hook_plan_tiles<float>(query);
           EXPECT(cached.m == planned.m && cached.n == planned.n && cached.plan.cost == planned.plan.cost);
           const hook_tile_facts is = cached.plan.tile_facts, should = planned.plan.tile_facts;
           EXPECT(is.plan == should.plan && is.room == should.room && is.hopper == should.hopper);
