@@ -37,7 +37,7 @@ backend  := $(if $(filter auto,$(BACKEND)),$(if $(why_not),cpu,gpu),$(filter gpu
 $(if $(backend),,$(error BACKEND is auto, gpu or cpu, not '$(BACKEND)'))
 either   := $(filter run test test-all examples lessons coverage,$(MAKECMDGOALS))
 for_gpu  := $(strip $(filter bench bench-dist sanitize,$(MAKECMDGOALS)) $(if $(filter gpu,$(BACKEND)),$(either)))
-$(if $(filter auto,$(BACKEND)),$(if $(either),$(if $(why_not),$(info On the CPU stand-in: $(why_not).))))
+$(if $(filter auto,$(BACKEND)),$(if $(either),$(if $(why_not),$(if $(MAKE_RESTARTS),,$(info On the CPU stand-in: $(why_not).)))))
 $(if $(for_gpu),$(if $(why_not),$(error make $(for_gpu) needs nvcc and a GPU: $(why_not))))
 # Without a GPU: the oldest target, whose PTX the driver of any newer one takes. With one: what it is; but Hopper's own
 # instructions are in code for sm_90a alone, which native is not.
@@ -59,8 +59,8 @@ clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 # DWARF 4: addr2line of binutils 2.40 takes the first file of DWARF 5's table for another one.
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 STRICT   := $(WARNINGS) -Werror
-AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable -Wno-parentheses \
-              -Wno-comment -Wno-empty-body
+AS_NVCC  := $(if $(clang),,-Wno-maybe-uninitialized) -Wformat -Wreturn-type -Wuninitialized -Wunused-variable \
+              -Wunused-but-set-variable -Wno-parentheses -Wno-comment -Wno-empty-body
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
 # The flags of one program (make cpu) do not rebuild the stand-in's part of all.
 EXTRA    := $(if $(filter cpu,$(MAKECMDGOALS)),,$(CXXFLAGS))
@@ -233,7 +233,7 @@ bench-binaries:
 bench-gate: $(BUILD)/fast/gate
 	@$< $(GATEFLAGS)
 #: bench-refit   fits the costs by which products are planned to times of the bench, without a GPU, and prints the
-#:               table and what its choices lose (DATA="FILE.csv ..." by BENCHFLAGS=--plan-times=FILE.csv)
+#:               table and what its choices lose (needs DATA="FILE.csv ...", made by BENCHFLAGS=--plan-times=FILE.csv)
 bench-refit: $(BUILD)/fast/refit
 	@$< $(or $(DATA),$(wildcard tests/bench/plans-*.csv))
 #: bench-dist    measures what working together costs several GPUs (needs NCCL; flags: see tests/bench/dist.cu)

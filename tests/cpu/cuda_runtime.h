@@ -80,7 +80,8 @@
  *   GPUKIT_CPU_DEVICES   how many of it, 1 (default) to 8
  *   GPUKIT_CPU_FAIL      alloc:3, copy:1+, launch:2:cudaErrorUnknown, kernel:2:cudaErrorIllegalAddress, cudaFree:1, ...
  *                        with commas between them: which calls fail, and how (cuda_cpu/host/injected_failures.h)
- *   GPUKIT_CPU_LEAKS     1: what is still held at the end of the program is listed
+ *   GPUKIT_CPU_LEAKS     1: what is still held at the end of the program is listed, and a launch that failed with nothing
+ *                        having asked for its error, and a kernel that nothing has waited for
  *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels cannot touch that of other
  *                        devices without peer access, and neither can touch freed memory: what would be a crash on a
  *                        GPU is one here, and named. Costs two system calls for each allocation and call.
@@ -106,7 +107,7 @@
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
  * What it does not support: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels
- * (an error), mipmaps, cube maps, texture gathers and resource views, inline PTX other than reads of special registers;
+ * (an error), mipmaps, cube maps, texture gathers and resource views, inline PTX;
  * extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for
  * programs that include it without need); {braced} arguments of a launch whose kernel only its arguments tell. Of the
  * libraries it has cuBLAS by OpenBLAS, Thrust by the CUDA Toolkit's headers, cuRAND's Philox generators in kernels, and

@@ -475,6 +475,36 @@ TEST(the_last_block_to_finish_reads_what_all_have_written) {
   EXPECT_RACE(launch(last_block_sums<no_fence>, 8, 64, 0, in.p, part.p, count.p, out.p));
 }
 
+/* The last block sets the counter to 0 by a store, which comes behind all updates that made it the last one. */
+template <bool Fence> __global__ void last_block_resets(int *part, unsigned *count, int *out) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    part[blockIdx.x] = 1;
+    if (Fence) __threadfence();
+    last = atomicInc(count, gridDim.x) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  if (threadIdx.x) return;
+  *out = 0;
+  for (unsigned i = 0; i < gridDim.x; i++) *out += part[i];
+  *count = 0;
+}
+__global__ void count_and_read(unsigned *count, unsigned *out) {
+  atomicInc(count, 1u << 20);
+  if (blockIdx.x == 0 && threadIdx.x == 31) *out = *count; /* nobody has signalled */
+}
+TEST(a_store_behind_the_last_update) {
+  device_array<int> part(8), out(1);
+  device_array<unsigned> count(1), found(1);
+  EXPECT_SILENCE(launch(last_block_resets<true>, 8, 64, 0, part.p, count.p, out.p));
+  EXPECT_EQ(out.get()[0], 8);
+  EXPECT_RACE(launch(last_block_resets<false>, 8, 64, 0, part.p, count.p, out.p));
+  EXPECT_RACE(launch(count_and_read, 4, 32, 0, count.p, found.p));
+  EXPECT_SAID("one of the two is no atomic");
+}
+
 /* A scan over blocks: each waits for the sum of those before it. */
 template <bool Fence> __global__ void look_back(const int *in, int *sums, int *state, int *out) {
   __shared__ int ticket, before;

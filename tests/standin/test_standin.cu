@@ -188,6 +188,7 @@ TEST(stream_ordered_memory) {
 
 __constant__ int constants[4] = {1, 2, 3, 4};
 __device__ int counter = 5;
+__device__ volatile int flag_of_all;
 __global__ void use_symbols() { counter += constants[1] * 10 + constants[3]; }
 
 TEST(variables_of_the_device) {
@@ -198,6 +199,9 @@ TEST(variables_of_the_device) {
   EXPECT_EQ(count, 5 + 70 + 4);
   EXPECT_OK(cudaMemcpyFromSymbol(back, constants, sizeof back));
   EXPECT_EQ(back[0] * 1000 + back[1] * 100 + back[2] * 10 + back[3], 1784);
+  EXPECT_OK(cudaMemcpyToSymbol(flag_of_all, two, sizeof(int)));
+  EXPECT_OK(cudaMemcpyFromSymbol(back, flag_of_all, sizeof(int)));
+  EXPECT_EQ(back[0], 7);
   EXPECT(cudaMemcpyToSymbol(constants, two, sizeof two, 3 * sizeof(int)) != cudaSuccess);
   cudaGetLastError();
   void *p = nullptr;

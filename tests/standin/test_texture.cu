@@ -557,7 +557,10 @@ TEST(what_cannot_be_a_texture) {
 /* Turns a picture of w x h upside down, from one surface to another. */
 __global__ void turn(cudaSurfaceObject_t from, cudaSurfaceObject_t to, int w, int h) {
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
-  if (x < w && y < h) surf2Dwrite(surf2Dread<short2>(from, x * 4, y), to, x * 4, h - 1 - y);
+  if (x >= w || y >= h) return;
+  short2 pixel;
+  surf2Dread(&pixel, from, x * 4, y);
+  surf2Dwrite(pixel, to, x * 4, h - 1 - y);
 }
 /* What is beyond the edges, by the mode that is asked for. */
 __global__ void read_edges(cudaSurfaceObject_t s, int *out) {

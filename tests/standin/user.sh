@@ -87,4 +87,10 @@ if [ "$is_list" ]; then program $GIVEN_FILE; else program "$GIVEN_FILE"; fi
 export GPUKIT_CPU_LEAKS="${GPUKIT_CPU_LEAKS-1}"
 case $output in /*) ;; *) output=$here/$output ;; esac
 cd "$place"
-exec "$output" "$@"
+status=0
+"$output" "$@" || status=$?
+# 134, 135, 139: SIGABRT, SIGBUS, SIGSEGV
+case $status$asan in
+134 | 135 | 139) echo "make cpu: it has crashed: with ASAN=1 the first wrong access is named, with its line" >&2 ;;
+esac
+exit "$status"

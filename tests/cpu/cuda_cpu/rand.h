@@ -66,4 +66,11 @@ CURAND_CALL float curand_normal(curandStatePhilox4_32_10_t *s) {
   }
   return s->normal;
 }
+CURAND_CALL float4 curand_normal4(curandStatePhilox4_32_10_t *s) {
+  const float2 a = curand_normal2(s), b = curand_normal2(s);
+  return make_float4(a.x, a.y, b.x, b.y);
+}
+CURAND_CALL float curand_log_normal(curandStatePhilox4_32_10_t *s, float mean, float deviation) {
+  return expf(mean + deviation * curand_normal(s));
+}
 #undef CURAND_CALL

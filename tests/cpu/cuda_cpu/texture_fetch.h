@@ -285,6 +285,11 @@ template <class T> T tex2DLayered(cudaTextureObject_t texObject, float x, float 
     return cuda_cpu::surface_read<T>(CUDA_CPU_HERE(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode);         \
   }                                                                                                                    \
   template <class T>                                                                                                   \
+  void name##read(T *data, cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                 \
+                  cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                        \
+    *data = cuda_cpu::surface_read<T>(CUDA_CPU_HERE(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode);        \
+  }                                                                                                                    \
+  template <class T>                                                                                                   \
   void name##write(T val, cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                  \
                    cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                       \
     cuda_cpu::surface_write(CUDA_CPU_HERE(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode, val);             \

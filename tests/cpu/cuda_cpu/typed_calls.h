@@ -46,7 +46,8 @@ template <class T>
 cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *src, size_t count, size_t offset = 0,
                                     cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t stream = nullptr) {
   if (offset > sizeof symbol || count > sizeof symbol - offset) return cuda_cpu::error(cudaErrorInvalidValue);
-  return cudaMemcpyToSymbolAsync(static_cast<const void *>(&symbol), src, count, offset, kind, stream);
+  return cudaMemcpyToSymbolAsync(const_cast<const void *>(static_cast<const volatile void *>(&symbol)), src, count,
+                                 offset, kind, stream);
 }
 template <class T>
 cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *src, size_t count, size_t offset = 0,
@@ -58,7 +59,8 @@ template <class T>
 cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const T &symbol, size_t count, size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t stream = nullptr) {
   if (offset > sizeof symbol || count > sizeof symbol - offset) return cuda_cpu::error(cudaErrorInvalidValue);
-  return cudaMemcpyFromSymbolAsync(dst, static_cast<const void *>(&symbol), count, offset, kind, stream);
+  return cudaMemcpyFromSymbolAsync(dst, const_cast<const void *>(static_cast<const volatile void *>(&symbol)), count,
+                                   offset, kind, stream);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void *dst, const T &symbol, size_t count, size_t offset = 0,
@@ -67,7 +69,7 @@ cudaError_t cudaMemcpyFromSymbol(void *dst, const T &symbol, size_t count, size_
   return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, nullptr);
 }
 template <class T> cudaError_t cudaGetSymbolAddress(void **devPtr, const T &symbol) {
-  return cudaGetSymbolAddress(devPtr, static_cast<const void *>(&symbol));
+  return cudaGetSymbolAddress(devPtr, const_cast<const void *>(static_cast<const volatile void *>(&symbol)));
 }
 template <class T> cudaError_t cudaGetSymbolSize(size_t *size, const T &symbol) {
   CUDA_CPU_API(cudaGetSymbolSize);
@@ -145,8 +147,15 @@ namespace cuda_cpu {
 template <class... P> auto bind_arguments(void (*kernel)(P...), P... p) {
   return [kernel, arguments = std::tuple<P...>(static_cast<P &&>(p)...)] { std::apply(kernel, arguments); };
 }
+template <class P> void check_parameter(const void *kernel, int number, const P &p) {
+  if constexpr (std::is_pointer_v<P> && !std::is_function_v<std::remove_pointer_t<P>>)
+    check_argument(kernel, number, const_cast<const void *>(static_cast<const volatile void *>(p)));
+}
 template <class... P> cudaError_t launch_with(const cudaLaunchConfig_t &config, void (*kernel)(P...), P... p) {
   const void *address = reinterpret_cast<const void *>(kernel);
+  int number = 0;
+  (check_parameter<P>(address, ++number, p), ...);
+  (void)number;
   if constexpr ((std::is_reference_v<P> || ...))
     return launch_kernel(address, config, bind_arguments<P...>(kernel, static_cast<P &&>(p)...));
   else

@@ -189,6 +189,24 @@ static void null_in_kernel() {
   GK_CHECK(cudaDeviceSynchronize());
 }
 static void leak() { on_device(100); }
+static void host_pointer() {
+  float *const x = new float[32]();
+  twice<<<1, 32>>>(x);
+  GK_CHECK(cudaDeviceSynchronize());
+  delete[] x;
+}
+static void never_ran() { twice<<<1, 2048>>>(static_cast<float *>(NULL)); }
+static void not_waited_for() { twice<<<1, 32>>>(static_cast<float *>(NULL)); }
+#ifdef CUDA_ON_CPU /* nvcc refuses it */
+__global__ void large_tile(float *x) {
+  __shared__ float tile[128][128];
+  tile[threadIdx.x][0] = 1;
+  if (x) *x = tile[0][0];
+}
+static void large_variables() { large_tile<<<1, 32>>>(NULL); }
+#else
+static void large_variables() {}
+#endif
 
 static const struct {
   const char *name;
@@ -222,6 +240,10 @@ static const struct {
     {"memory used after it was freed", freed_memory},
     {"the host dereferences a device pointer", host_access},
     {"a null pointer in a kernel", null_in_kernel},
+    {"an array of the host in a kernel", host_pointer},
+    {"a launch that never ran", never_ran},
+    {"an end before the kernel's", not_waited_for},
+    {"64 KiB of `__shared__` variables", large_variables},
 };
 
 int main(int argc, char **argv) {

@@ -212,7 +212,25 @@ inline bool protects() {
 }
 inline void move_window(int by);
 
+/* For the end of the program: the last kernel that nothing has waited for, and the last launch that failed with nothing
+ * having asked for its error. */
+struct unattended {
+  const void *kernel, *failed;
+  dim3 grid, block;
+  cudaError_t error;
+};
+inline unattended unattended_now;
+inline void attend(const char *call) {
+  static const char *const waiting[] = {
+      "cudaMemcpy",         "cudaMemcpy2D",          "cudaMemcpy3D", "cudaMemcpyFromSymbol",
+      "cudaMemcpyToSymbol", "cudaMemcpy2DFromArray", "cudaFree",     "cudaFreeHost",
+      "cudaStreamQuery",    "cudaEventQuery"};
+  bool waits = strstr(call, "Synchronize") != nullptr;
+  for (const char *w : waiting) waits = waits || !strcmp(call, w);
+  if (waits) unattended_now.kernel = nullptr;
+}
 CUDA_CPU_ENTRY cudaError_t begin_call(const char *name) {
+  if (!call_depth) attend(name);
   const cudaError_t failed = enter(name);
   if (!call_depth++ && protects()) move_window(1);
   return failed;
@@ -229,6 +247,7 @@ CUDA_CPU_ENTRY void end_call() {
 /* --- errors --- */
 
 CUDA_CPU_CALL cudaPeekAtLastError(void) {
+  unattended_now.failed = nullptr;
   cudaError_t sticky = __atomic_load_n(&here().sticky, __ATOMIC_ACQUIRE);
   return sticky ? sticky : last_error;
 }

@@ -101,6 +101,7 @@ CUDA_CPU_CALL cudaDeviceSynchronize(void) {
 /* Frees what is allocated and clears a failure. Streams and events of before are gone, as on a GPU. */
 CUDA_CPU_CALL cudaDeviceReset(void) {
   reset();
+  unattended_now.kernel = nullptr;
   return cudaSuccess;
 }
 inline size_t *limit_here(cudaLimit limit) { /* NULL: not supported */

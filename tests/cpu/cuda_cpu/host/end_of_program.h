@@ -82,6 +82,27 @@ CUDA_CPU_RARE void list_leaks() {
   }
 }
 
+CUDA_CPU_RARE void list_unattended() {
+  if (!leaks_wanted()) return;
+  const unattended &u = unattended_now;
+  char name[512];
+  if (u.failed) {
+    symbol_name(u.failed, name, sizeof name);
+    fprintf(
+        stderr,
+        "CUDA stand-in: kernel %s did not run, grid (%u,%u,%u), block (%u,%u,%u): %s, and nothing has asked for it\n"
+        "  with cudaGetLastError(). A block has 1 to 1024 threads, a grid at least a block, 65535 of them in y and z\n",
+        name, u.grid.x, u.grid.y, u.grid.z, u.block.x, u.block.y, u.block.z, cudaGetErrorName(u.error));
+  }
+  if (u.kernel) {
+    symbol_name(u.kernel, name, sizeof name);
+    fprintf(stderr,
+            "CUDA stand-in: the program ends without having waited for kernel %s: on a GPU its results and its printf\n"
+            "  may be missing. cudaDeviceSynchronize() waits\n",
+            name);
+  }
+}
+
 /* After all destructors of the program's own objects. */
 __attribute__((used, destructor, cold)) inline void end_of_program() {
   static bool ended; /* several files of the program may have this */
@@ -91,6 +112,7 @@ __attribute__((used, destructor, cold)) inline void end_of_program() {
   list_counters();
   list_races();
 #endif
+  list_unattended();
   list_leaks();
 #ifdef CUDA_CPU_ASAN
   fflush(nullptr); /* a leak that ASan finds ends the program before stdio does this */

@@ -63,7 +63,18 @@ inline cudaError_t check_launch(const void *function, const cudaLaunchConfig_t &
   if (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z) return cudaErrorInvalidValue;
   if (g.x > 2147483647u || g.y > 65535 || g.z > 65535) return cudaErrorInvalidValue;
   if (b.x > 1024 || b.y > 1024 || b.z > 64 || b.x * b.y * b.z > 1024) return cudaErrorInvalidValue;
-  if (c.dynamicSmemBytes > static_cast<size_t>(find_kernel(function).dynamic_limit)) return cudaErrorInvalidValue;
+  const kernel k = find_kernel(function);
+  if (k.static_shared > shared_default) {
+    char name[512];
+    symbol_name(function, name, sizeof name);
+    fprintf(stderr,
+            "CUDA stand-in: kernel %s has %zu bytes of __shared__ variables; nvcc allows %zu: more takes extern "
+            "__shared__\n"
+            "  and cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)\n",
+            name, k.static_shared, shared_default);
+    return cudaErrorInvalidValue;
+  }
+  if (c.dynamicSmemBytes > static_cast<size_t>(k.dynamic_limit)) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < c.numAttrs; i++) {
     const cudaLaunchAttribute &a = c.attrs[i];
     if (a.id != cudaLaunchAttributeClusterDimension) continue;
@@ -101,6 +112,7 @@ inline cudaError_t run_launch(const kept_launch &l) {
   const bool guards = protects() && device_count() > 1;
   if (guards) open_foreign_memory(l.device, false);
   if (l.cooperative) job.cooperative = grid_create(job.blocks);
+  unattended_now.kernel = l.function;
   run(&job);
   if (guards) open_foreign_memory(l.device, true);
   if (job.cooperative && !grid_destroy(job.cooperative)) return error(cudaErrorLaunchOutOfResources);
@@ -111,7 +123,19 @@ inline cudaError_t run_launch(const kept_launch &l) {
 
 CUDA_CPU_ENTRY cudaError_t launch_closure(const void *function, const cudaLaunchConfig_t &c, const closure_type &type,
                                           const void *closure) {
-  if (cudaError_t e = check_launch(function, c)) return error(e);
+  const struct window { /* <<<>>> comes here by itself, and other launches in a call of the API */
+    window() {
+      if (!call_depth++ && protects()) move_window(1);
+    }
+    ~window() { end_call(); }
+  } open;
+  if (cudaError_t e = check_launch(function, c)) {
+    unattended_now.failed = function;
+    unattended_now.grid = c.gridDim;
+    unattended_now.block = c.blockDim;
+    unattended_now.error = e;
+    return error(e);
+  }
   CUstream_st *s = find_stream(c.stream);
   if (cudaError_t e = check_stream(s)) return error(e);
   if (s->device != device_now) return error(cudaErrorInvalidResourceHandle);
@@ -127,6 +151,27 @@ CUDA_CPU_ENTRY cudaError_t launch_closure(const void *function, const cudaLaunch
   };
   append(s, new kept_launch(l));
   return cudaSuccess;
+}
+
+/* One to the end of an array is none to what comes after it. */
+CUDA_CPU_ENTRY void check_argument(const void *function, int number, const void *p) {
+  if (!p || foreign_memory() || is_static(p)) return;
+  static const void *told[16];
+  static int count;
+  locked lock;
+  if (find_allocation(p) || find_allocation(static_cast<const char *>(p) - 1)) return;
+  for (int i = 0; i < count; i++)
+    if (told[i] == function) return;
+  if (count == 16) return;
+  told[count++] = function;
+  char name[512];
+  symbol_name(function, name, sizeof name);
+  fprintf(
+      stderr,
+      "CUDA stand-in: argument %d of kernel %s points to memory of the host (malloc, new, a local variable): a kernel "
+      "on\n"
+      "  a GPU fails with cudaErrorIllegalAddress where it uses it. cudaMalloc and cudaMemcpy, or cudaMallocManaged\n",
+      number, name);
 }
 
 CUDA_CPU_ENTRY bool may_launch(const char *name) {

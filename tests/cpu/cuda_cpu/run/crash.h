@@ -124,6 +124,18 @@ CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_ad
   }
   add(&t, "\n");
   write_text(&t);
+#ifndef CUDA_CPU_ASAN /* which shows all calls */
+  /* Only now: it needs malloc, which the program may have broken. */
+  call_places calls;
+  note_calls(&calls);
+  t.length = 0;
+  for (int i = 0; i < calls.count && !t.length; i++) {
+    text line = {};
+    if (!symbol_around(symbols()->functions, symbols()->function_count, calls.address[i] - 1)) continue;
+    if (add_place(&line, static_cast<uint32_t>(calls.address[i] - symbols()->base))) add(&t, "  at %s\n", line.buffer);
+  }
+  write_text(&t);
+#endif
 }
 
 #ifdef CUDA_CPU_ASAN

@@ -608,6 +608,10 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
   else if (r.kind == as_in_step)
     add(&what, "\n  threads of a warp need not run in step, and volatile does not make them: a __syncwarp() or"
                "\n  __syncthreads() is missing between");
+  else if (r.kind == unordered && !strcmp(r.did, "atomic update") != !strcmp(r.does, "atomic update"))
+    add(&what, "\n  one of the two is no atomic: if no barrier belongs between, it has to be one, too. A value that "
+               "only begins"
+               "\n  a loop of atomicCAS() may be read through a pointer to volatile");
   else if (r.kind == late_signal || has_seen(s->seen, 4, r.before) || has_seen(tr->seen, 16, r.before))
     add(&what, "\n  a signal was passed, but a __threadfence() is missing: between the write and its signal, or between"
                "\n  the reading of the signal and what relies on it");
@@ -616,7 +620,9 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
         "\n  blocks of a launch run in any order: use an atomic, a second launch, or a signal with a __threadfence()"
         "\n  before it and one after it has been read");
   else if (thread_of(r.before) / 32 == thread_of(r.me) / 32)
-    add(&what, "\n  threads of a warp need not run in step: a __syncwarp() or __syncthreads() is missing between");
+    add(&what,
+        "\n  threads of a warp need not run in step: a __syncwarp() or __syncthreads() is missing between, or, where"
+        "\n  all of them update it, an atomic such as atomicAdd()");
   else
     add(&what, "\n  nothing orders these two: a __syncthreads() is missing between");
   add_schedule(&what, tr->of->settings);
@@ -653,9 +659,21 @@ CUDA_CPU_QUIET void trace_settle(tracer *tr) {
                        unordered});
 }
 
+/* An atomic update right after a fence, which the running thread knows as a signal: by the order of the word's values it
+ * comes before what this thread does now, as when the last block sets the counter of finished blocks to 0. */
+__attribute__((noinline)) CUDA_CPU_QUIET bool was_signal(tracer *tr, access_mark m) {
+  const uint64_t one = clock_key(block_of(m), thread_of(m));
+  const traced_thread *s = trace_state_of(tr, tr->of->current);
+  const uint32_t fence = time_of(m) - 1;
+  return (m & mark_update) && fence &&
+         (fence <= clock_get(s->pending, one) || fence <= clock_get(s->known, one) ||
+          fence <= clock_get(tr->block_known, one));
+}
+
 /* The slot's access against this one. */
 __attribute__((noinline)) CUDA_CPU_QUIET void conflict(tracer *tr, cell *c, int slot, int kind, uint32_t here,
                                                        uintptr_t address, unsigned size) {
+  if (slot != slot_write && was_signal(tr, c->who[slot])) return;
   if (slot == slot_write && kind == access_write) {
     if (is_known_race(here, c->where[slot])) return;
     tr->same.is = true;
@@ -714,7 +732,10 @@ CUDA_CPU_FAST void visit(tracer *tr, cell *c, bool shared, int kind, uint32_t he
     me |= mark_atomic;
     if (kind & (access_write | access_update)) {
       for (int i = slot_read; i <= slot_read_too; i++)
-        if (!(c->who[i] & mark_atomic)) look(tr, c, i, kind, here, address, size);
+        if (!(c->who[i] & mark_atomic))
+          look(tr, c, i, kind, here, address, size);
+        else if (c->who[i] == me) /* the first half of this update, where it is a loop (atomics.h) */
+          c->who[i] = 0;
       if (w && !happened_before(tr, w)) {
         c->who[slot_atomic_write_too] = w;
         c->where[slot_atomic_write_too] = c->where[slot_atomic_write];

@@ -67,6 +67,12 @@ inline bool is_variable_name(const char *name) {
   return !strstr(name, "8cuda_cpu") && strncmp(name, "_ZNSt", 5) && strncmp(name, "_ZTV", 4) && strncmp(name, "__", 2);
 }
 
+/* Zeroed, and apart from what malloc gives, which a kernel may have overwritten when names are needed. NULL: none. */
+inline void *symbol_memory(size_t bytes) {
+  void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
 inline void read_symbols(symbol_table *table) {
   int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   struct stat st;
@@ -97,10 +103,10 @@ inline void read_symbols(symbol_table *table) {
         base = reinterpret_cast<uintptr_t>(&anchor_function) - symbols[k].st_value;
       if (!strcmp(name, "_ZN8cuda_cpu15anchor_variableE")) anchor = static_cast<ptrdiff_t>(symbols[k].st_value);
     }
-    table->functions = static_cast<symbol *>(calloc(functions + 1, sizeof(symbol)));
-    table->shared = static_cast<shared_variable *>(calloc(shared + 1, sizeof(shared_variable)));
-    table->fences = static_cast<shared_variable *>(calloc(shared + 1, sizeof(shared_variable)));
-    table->variables = static_cast<symbol *>(calloc(variables + 1, sizeof(symbol)));
+    table->functions = static_cast<symbol *>(symbol_memory((functions + 1) * sizeof(symbol)));
+    table->shared = static_cast<shared_variable *>(symbol_memory((shared + 1) * sizeof(shared_variable)));
+    table->fences = static_cast<shared_variable *>(symbol_memory((shared + 1) * sizeof(shared_variable)));
+    table->variables = static_cast<symbol *>(symbol_memory((variables + 1) * sizeof(symbol)));
     table->base = base;
     if (!table->functions || !table->shared || !table->fences || !table->variables) return;
     for (size_t k = 0; k < count; k++) {
@@ -157,7 +163,8 @@ inline const char *mangled_name(const void *function) {
 inline void plain_name(const char *mangled, char *name, size_t bytes) {
   char *const without = strndup(mangled, strcspn(mangled, "."));
   int status;
-  char *const plain = without ? abi::__cxa_demangle(without, nullptr, nullptr, &status) : nullptr;
+  const bool is_mangled = without && strstr(without, "_Z"); /* else a variable n would become __int128 */
+  char *const plain = is_mangled ? abi::__cxa_demangle(without, nullptr, nullptr, &status) : nullptr;
   snprintf(name, bytes, "%s", plain ? plain : mangled);
   free(plain);
   free(without);
