@@ -47,8 +47,9 @@ __global__ void rows(const float *a, const float *b, float *c, unsigned width, u
 
 /* ---- measured --------------------------------------------------------------------------------------------------- *
  *
- * A warp is 32 threads with consecutive x. With x as the column they read 32 consecutive floats: 4 sectors of 32 bytes.
- * On an H200 a block's shape matters by up to eight times, for two reasons:
+ * In a block whose width is a multiple of 32, a warp is 32 threads with consecutive x. With x as the column they read
+ * 32 consecutive floats: 4 sectors of 32 bytes. On an H200 a block's shape matters by up to eight times, for two
+ * reasons:
  *
  *   width    8 floats fill a sector. Blocks 8 or more wide use whole sectors: 8 x 32, 16 x 16 and 32 x 8 reach 2760 to
  *            3287 GB/s. A warp of a block 4 wide uses half of each sector (1673 GB/s), of a block 1 wide an eighth (433

@@ -42,7 +42,7 @@ static const lesson_about about = {"05_occupancy",
  * Four limits hold at once, and the smallest number of blocks counts:
  *
  *   threads         2048 on many GPUs
- *   blocks          32, however small they are
+ *   blocks          32, however small they are; 16 or 24 on other GPUs (lesson 2)
  *   registers       65,536, given to warps in units of 256, from the quarter that belongs to the warp's scheduler
  *   shared memory   what each block asks for, and 1 KiB for the system */
 

@@ -40,7 +40,7 @@ static void launch_pairs(const float *in, float *out, unsigned n) {
 
 /* ---- measured --------------------------------------------------------------------------------------------------- *
  *
- * Four ways to choose, and a sweep over all sizes that shows what they are worth:
+ * Four ways to choose, and a sweep over twelve sizes that shows what they are worth:
  *
  *   device limits      the smallest whole number of warps with which all threads of a multiprocessor are in use: its
  *                      threads / its blocks. Knows nothing about the kernel
@@ -61,10 +61,9 @@ static void launch_pairs(const float *in, float *out, unsigned n) {
  * next one starts when its last warp has ended. */
 #include "lesson.h"
 
-static const lesson_about about = {"06_block_size", "by rules, by the occupancy calls, and by trying them all",
-                                   "floats",        1 << 26,
-                                   72 << 6,         72,
-                                   1 << 28,         "GB/s"};
+static const lesson_about about = {
+    "06_block_size", "by rules, by the occupancy calls, and by trying twelve", "floats", 1 << 26, 72 << 6, 72, 1 << 28,
+    "GB/s"};
 
 typedef void (*kernel_type)(const float *in, float *out, unsigned n);
 typedef size_t (*shared_type)(int block);

@@ -50,8 +50,8 @@ static void overlapped(const float *pinned_in, float *pinned_out, float *device,
  *   pageable       18,631 us: the host copies pageable memory through a pinned buffer of the driver (lesson 7) and
  *                  waits meanwhile, so that nothing overlaps
  *
- * Stream 0 waits for all other streams, and they wait for it. A program whose threads should be independent is built
- * with --default-stream per-thread, or uses cudaStreamPerThread.
+ * Stream 0 waits for all other streams, and they wait for it, but for those made with cudaStreamNonBlocking. A program
+ * whose threads should be independent is built with --default-stream per-thread, or uses cudaStreamPerThread.
  *
  * build/lessons/08_streams.svg shows the steps over time, by events before and after each. */
 #include "lesson_timeline.h"

@@ -94,8 +94,8 @@ __global__ void just_add(int *, unsigned *sum) { atomicAdd(sum, 1u); }
  *
  * 1024 threads add 1 to a counter. With a lock for each thread that is 1394 us, 1.4 us each: 1024 critical sections,
  * one after the other, each of them several round trips to the L2. With a lock for each warp there are 32 of them, with
- * 32 additions each: 187 us. atomicAdd() takes 3.9 us, which is the cost of the launch: the L2 adds without a round
- * trip.
+ * 32 additions each: 187 us. atomicAdd() takes 3.9 us, which is the cost of clearing the sum and of a launch: the L2
+ * adds without a round trip.
  *
  * How many warps diverge follows from the condition alone. Exams ask it; a ballot of each warp answers it. */
 #include "lesson.h"

@@ -1,4 +1,4 @@
-/* Lesson 10: transpose. Rows of a matrix become columns. Nothing is computed, so a copy of the same bytes is the upper
+/* Lesson 10: transpose. Rows of a matrix become columns. Nothing is computed, so the best copy of the same bytes is the
  * limit.
  *
  * The naive kernel reads rows and writes columns. A warp's 32 loads touch 4 sectors of memory; its 32 stores touch 32

@@ -270,9 +270,12 @@ int main(int argc, char **argv) {
                                           : "gk_matmul ran its portable kernels: the build had no code for sm_90a.");
   } else if (l.mode == LESSON_COUNTED) {
     lesson_say(&l,
-               "Coalesced loads %.1f times fewer sectors than naive, tile 16 %.1f times fewer than that, tile 32 %.1f:",
+               "The coalesced kernel loads %.1f times fewer sectors than the naive one, tile 16 %.1f times fewer than "
+               "that, tile 32 %.1f:",
                less(NAIVE, COALESCED), less(COALESCED, TILE_16), less(COALESCED, TILE_32));
-    lesson_say(&l, "not 16 and 32, since the threads of a warp share loads. Registers take %.1f times fewer requests.",
+    lesson_say(&l,
+               "not 16 and 32, since the threads of a warp share loads. Registers make %.1f times fewer requests than "
+               "tile 32.",
                r[TILE_32]->counted.requests / r[REGISTERS]->counted.requests);
   }
   if (!r[CUBLAS])

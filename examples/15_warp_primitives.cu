@@ -2,7 +2,8 @@
  *
  *   __ballot_sync       one bit for each thread's yes or no        __any_sync, __all_sync  the or and the and of these
  *   __match_any_sync    the threads that have the same value       __match_all_sync        whether all have the same
- *   __shfl_sync         the value of any other thread; _up, _down and _xor: of the one that many lanes away
+ *   __shfl_sync         the value of any other thread; _up and _down: of the one that many lanes before or after; _xor:
+ *                       of the one whose lane is its own with the bits of a mask flipped
  *   __syncwarp          a barrier of the warp, after which its threads see what the others wrote before it
  *
  * Each takes the mask of the threads that take part, and waits for them. The mask has to be known in advance, for
@@ -203,7 +204,7 @@ int main(int argc, char **argv) {
   } else if (l.mode == LESSON_COUNTED) {
     lesson_say(&l, "%zu of %u values are wanted: as many atomics, or at most %u for warps, or %u for blocks.",
                kept.size(), n, grid * BLOCK / WARP, grid);
-    lesson_say(&l, "Keeping the order takes %.2f times the requests to memory, and two more launches.",
+    lesson_say(&l, "Keeping the order takes %.2f times the requests of an atomic for each warp, and two more launches.",
                r[3].counted.requests / r[1].counted.requests);
   }
   return lesson_end(&l);

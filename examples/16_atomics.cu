@@ -157,9 +157,8 @@ static void report(lesson *l, mail with, mail without) {
                rows[0].counted.global_atomics, rows[2].counted.global_atomics);
     lesson_say(l, "Equal values make %.0f atomics in shared memory; aggregated by warps %.0f.",
                rows[4 + 2].counted.shared_atomics, rows[4 + 3].counted.shared_atomics);
-    lesson_say(l,
-               "Messages without fences: all were new, but the race checker reports %llu accesses; with fences none.",
-               without.races);
+    lesson_say(l, "Messages without fences: %u were old, and the race checker reports %llu accesses; with fences none.",
+               without.stale, without.races);
   }
 }
 

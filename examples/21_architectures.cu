@@ -5,7 +5,7 @@
  *   nvcc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
  *
  * Code for sm_90a runs on 9.0 only, and so does its PTX. The driver chooses when a kernel is first needed, machine code
- * before PTX. It keeps what it has compiled in ~/.nv/ComputeCache (but not with CUDA_FORCE_PTX_JIT). */
+ * before PTX. It keeps what it has compiled in ~/.nv/ComputeCache. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 
@@ -55,7 +55,7 @@ static void print_code_of_kernel(void) {
  *   first launch as it is    201 us: the machine code is loaded when the kernel is first needed
  *   with an empty cache,     226 and 186 us: machine code needs no compiler, so the cache makes no difference but noise
  *   with that cache filled
- *   from PTX                 81 ms, again 59 ms: the driver compiles, each time, since this setting bypasses the cache.
+ *   from PTX                 81 ms, again 59 ms: the driver compiles each time, since CUDA_CACHE_DISABLE=1 is set, too.
  *                            The first time it also reads its compiler from disk
  *   if nothing fits          the launch fails; there is no time */
 #include "lesson.h"
@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
         &l,
         "From PTX for compute_%d a first launch takes %.0f us, again %.0f us: %.0f times as long as from machine code.",
         jit->ptx, of[FROM_PTX].first_us, jit->first_us, jit->first_us / r->first_us);
-  lesson_say(&l, "If no code fits, the launch fails, and cudaGetLastError() returns %s (%s).",
+  lesson_say(&l, "With machine code ignored and the compiler switched off, the launch fails: %s (%s).",
              cudaGetErrorName((cudaError_t)of[NOTHING].error), cudaGetErrorString((cudaError_t)of[NOTHING].error));
   return lesson_end(&l);
 }
