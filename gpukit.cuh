@@ -338,7 +338,9 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 
 /* The namespace of kernels is also named after the architectures compiled for and the meaning of stream 0, which change
  * the bodies of templates. The linker merges template instances of equal names: without this, a file could launch
- * kernels that were compiled for another one. With GPUKIT_STATIC no two files share an instance. */
+ * kernels that were compiled for another one. Templates that launch nothing, such as gk_array, are with the host
+ * functions, because files for different GPUs pass their types to each other. With GPUKIT_STATIC no two files share an
+ * instance. */
 #ifdef __CUDA_ARCH_LIST__
 #define GK__ARCHS __CUDA_ARCH_LIST__
 #else
@@ -650,7 +652,8 @@ typedef struct gk_matmul_opts { /* zeros are the defaults */
 } gk_matmul_opts;
 
 /* The bytes of work area that suffice for any product of m x n x k at this precision. GK_PRECISION_STRICT needs none,
- * and GK_PRECISION_DEFAULT only for half types. gk_matmul_plan returns what one call needs, which may be less. */
+ * and GK_PRECISION_DEFAULT only for half types. gk_matmul_plan returns what one call needs, which may be less. SIZE_MAX
+ * if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
 /* What gk_matmul_plan returns: how a product would be computed, and with how much memory. */
@@ -898,7 +901,8 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, di
                                     cudaStream_t stream, Args &&...args);
 
 /* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one; the message names the kernel. A
- * template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). */
+ * template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). Arguments are
+ * taken by reference: pass a bit-field x, or a static const member that is not defined, as +x. */
 #define GK_LAUNCH(...)                                                                                                 \
   ((void)gk__check_begin(),                                                                                            \
    gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
@@ -2405,7 +2409,8 @@ GK__D void gk__let_later_work_start() {
 
 /* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line for each thread. This is
  * safe before gk__wait_for_earlier_work(): no value is read, and what earlier work writes goes through the L2, too. If
- * the array begins in the middle of a line, the last element is in a line of its own: then whole_lines is false. */
+ * the array is not aligned to 16 bytes, whole_lines is false, and the line of the last element is prefetched as well.
+ * (Of an array that begins at another multiple of 16 bytes in a line it is not, which costs a miss.) */
 template <unsigned Threads, class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
@@ -2527,7 +2532,8 @@ cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, 
 #endif
 
 /* Makes the compiler treat x as a new value here. It then does not keep in registers, through a loop, what it can
- * compute from x again, and does not specialise a loop for the values of x. */
+ * compute from x again, and does not specialise a loop for the values of x. That of a float also keeps accesses to
+ * memory in their order. */
 template <class Item> GK__D void gk__forget(Item *x) {
 #ifdef __CUDA_ARCH__
   asm volatile("" : "+r"(*x));
@@ -3269,8 +3275,10 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  * first, and its last block increments the number. It is in device memory, so a replayed graph gets a new one, too.
  *
  * Slot. A value travels in 16-byte words: 12 bytes of the value and the epoch. Each word is written and read by one
- * access, so value and epoch arrive together: no fence, no flag, and nothing to clear between calls. A cleared slot has
- * epoch 0, which no call uses. After 2^32 - 1 calls epochs start again at 1, and the last block clears all slots first.
+ * access, so value and epoch arrive together: no fence, no flag, and nothing to clear between calls. (Code by CUDA
+ * before 12.3, which lacks these accesses, writes the epoch last and reads it first, with a fence between.) A cleared
+ * slot has epoch 0, which no call uses. After 2^32 - 1 calls epochs start again at 1, and the last block clears all
+ * slots first.
  * ==================================================================================================================*/
 
 /* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. Calls
@@ -4487,7 +4495,7 @@ struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
   size_t capacity; /* 16-byte words that the scratch has for slots */
-  unsigned blocks; /* one for each tile; or fewer, each of which processes several */
+  unsigned blocks; /* one for each tile; past 2^31 - 1 tiles, and in tests, fewer, each of which processes several */
   GK__HD size_t total_rows() const { return 1; }
   GK__D size_t row_of(unsigned) const { return 0; } /* a ticket's */
   GK__D size_t row_offset(size_t) const { return 0; }
@@ -4741,7 +4749,8 @@ struct gk__scan_bulk_copies {
     parity ^= 1;
     return bytes / static_cast<unsigned>(sizeof(Item));
   }
-  /* By all threads of a warp, which have written the elements. Returns when they have been read. */
+  /* By all threads of a warp, which have written the elements. Lane 0 returns when they have been read, the others at
+   * once. */
   template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned item_count) const {
     const unsigned bytes = bytes_of(dest, item_count);
     if (bytes == 0) return 0;
@@ -5236,6 +5245,7 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   const size_t extent = gk__saturated_sum(n, lead);
   /* By its pointer: an output that is a gk_array may have fewer than n elements. */
   GK_TRY(gk__begin_call(call.name, input, n, gk__output_of(output), n));
+  static_assert(std::is_integral<gk__item_type<Count>>::value, "gk_select: kept_count is an integer");
   GK_TRY(gk__check_array(call.name, "kept_count", kept_count, 1));
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
@@ -11706,7 +11716,7 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
   const gk__dist_context ctx = {"gk_dist_wait", comm, stream, 0, 0, 0};
   const unsigned long long begin_ms = gk__now_ms();
   unsigned long long waited_ms = 0;
-  cudaError_t code = cudaSuccess;
+  cudaError_t code = cudaSuccess, failed_code = cudaSuccess; /* failed_code: of work on the stream */
   const char *cause = NULL;
   gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", ctx.call);
@@ -11719,6 +11729,7 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
     code = cudaStreamQuery(stream);
     if (code == cudaErrorNotReady) gk__forget_error(earlier);
     if (code != cudaSuccess && code != cudaErrorNotReady) {
+      failed_code = code;
       cause = cudaGetErrorString(code);
       break;
     }
@@ -11739,6 +11750,7 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
   const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
   const bool abort_failed = aborted != ncclSuccess;
   const char *outcome = "the communicator has not been aborted, and the stream may wait for ever";
+  if (failed_code != cudaSuccess) outcome = "the communicator has not been aborted";
   if (abort_comm) outcome = "the communicator has been aborted, and may not be used any more";
   if (abort_failed) outcome = "ncclCommAbort failed, too: ";
   return gk__fail(code, "%s: %s after %llu ms; %s%s; what the stream was to make is not valid", ctx.call, cause,
@@ -11835,6 +11847,7 @@ struct gk__dist_b {
                       ctx.call, opts.buffer_bytes, bytes);
     if (reinterpret_cast<uintptr_t>(opts.buffer) % 16)
       return gk__fail(invalid, "%s: the buffer is not aligned to 16 bytes", ctx.call);
+    if (opts.buffer && opts.buffer == b) return gk__fail(invalid, "%s: the buffer is the same memory as b", ctx.call);
     if (!opts.buffer) GK_TRY(gk__dist_allocate(ctx, &ptr, bytes));
     buffer = static_cast<char *>(ptr);
     return cudaSuccess;
@@ -11959,10 +11972,10 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
  * architectures they are compiled for, in their macros. The linker must not take a function of one for that of another.
  *
  *   C++      Host functions and their types are in an inline namespace named after the version and GPUKIT_TAG, and
- *            their symbols begin with GK__NEEDED (section 2). Templates and kernels are in a namespace that is also
- *            named after the architectures and the meaning of stream 0. So files for different architectures share an
- *            implementation, while each version needs its own and calls no other. (Hence do not declare types of gpukit
- *            yourself, not even forward: those would be other types.)
+ *            their symbols begin with GK__NEEDED (section 2); so are gk_array, gk_arg and gk_allclose. Other templates
+ *            and kernels are in a namespace that is also named after the architectures and the meaning of stream 0. So
+ *            files for different architectures share an implementation, while each version needs its own and calls no
+ *            other. (Hence do not declare types of gpukit yourself, not even forward: those would be other types.)
  *   C        A C function has one name in all versions, so only one implementation in a program may have GPUKIT_C_API.
  *            Each C file refers to GK__C_API, so that linking fails if that implementation is of another version.
  *   Tags     A library that uses gpukit internally defines the same GPUKIT_TAG in all of its files, one that no other
@@ -13014,9 +13027,12 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, leading_dim = 0;
   const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__BF16_TERMS : 1, outer[] = {m, n};
-  for (const size_t length : outer)
-    bytes += copies * gk__larger(gk__padded_bytes(length, &leading_dim, k, item_bytes),
-                                 gk__padded_bytes(k, &leading_dim, length, item_bytes));
+  for (const size_t length : outer) {
+    const size_t copy_bytes = gk__larger(gk__padded_bytes(length, &leading_dim, k, item_bytes),
+                                         gk__padded_bytes(k, &leading_dim, length, item_bytes));
+    if (copy_bytes >= static_cast<size_t>(-1) / 64) return static_cast<size_t>(-1);
+    bytes += copies * copy_bytes;
+  }
   return bytes;
 }
 

@@ -491,6 +491,8 @@ TEST(wrong_arguments_of_matmul) {
                  call());
     o.buffer = buffer.ptr + 1, o.buffer_bytes = 400;
     DEMAND_FAILS(cudaErrorInvalidValue, "the buffer is not aligned to 16 bytes", call());
+    o.buffer = b.ptr;
+    DEMAND_FAILS(cudaErrorInvalidValue, "the buffer is the same memory as b", call());
     DEMAND_FAILS(cudaErrorInvalidValue, "b is NULL, but rank", gk_dist_matmul(a.ptr, none, c.ptr, 10, 10, 10, me.comm));
     const gk_array<float> too_few(49); /* of the five rows of this rank */
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_matmul: B is a gk_array of 49 elements, but the call uses 50",
@@ -546,6 +548,8 @@ TEST(a_split_leaves_nothing_out) {
       }
       EXPECT_EQ(next, n);
     }
+  const gk_dist_piece last = gk_dist_split(10, 2, 1), beyond = gk_dist_split(10, 2, 5); /* no piece past the array */
+  EXPECT(beyond.first_index == last.first_index && beyond.item_count == last.item_count);
 }
 
 /* --- calls that fail --- */
