@@ -248,7 +248,6 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #include <cuda_runtime.h>
 #include <math.h>
 #include <string.h>
-#include <atomic>
 #include <type_traits>
 #include <utility>
 #elif !defined(__has_include)
@@ -367,6 +366,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 
 #ifdef __cplusplus
 extern "C++" {
+#include <atomic> /* here, because its templates would be errors inside of extern "C" */
 #endif
 
 /* ====================================================================================================================
