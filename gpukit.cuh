@@ -3421,9 +3421,8 @@ GK__D void gk__restart_epochs(const gk__ticket &ticket, gk__state *state, void *
  *                identity; then come the same two trees.
  *
  * (argmin and argmax, and sums of bytes by gk_op_sum, which are integers, have one accumulator: any order gives them
- * the same bits.) So each element of
- * a sum of n floats is rounded at most n / 2^19 + 24 times, and from 2^28 elements on, with 2048 partitions, n / 2^21 +
- * 30 times. A plain loop rounds it up to n times.
+ * the same bits.) So each element of a sum of n floats is rounded at most n / 2^19 + 24 times, and from 2^28 elements
+ * on, with 2048 partitions, n / 2^21 + 30 times. A plain loop rounds it up to n times.
  *
  * An array may begin anywhere that suits its element type. If that is not at a multiple of 16 bytes, a vector is put
  * together from two 16-byte words of memory; which elements it has does not change.
@@ -10466,9 +10465,11 @@ struct gk__product_plan {
 };
 
 /* The bytes of a copy, and its leading dimension. Rows are padded to 16 bytes, long ones to cache lines of 128 bytes,
- * so that a box of TMA reads whole lines. The result saturates far above the memory of any device. */
+ * so that a box of TMA reads whole lines. The result saturates far above the memory of any device, and so that sums of
+ * some results do not overflow. */
+static const size_t gk__max_padded_bytes = static_cast<size_t>(-1) / 64;
 inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col_count, size_t bytes) {
-  const size_t limit = static_cast<size_t>(-1) / 64, unit = col_count >= 512 / bytes ? 128 : 16;
+  const size_t limit = gk__max_padded_bytes, unit = col_count >= 512 / bytes ? 128 : 16;
   *leading_dim = col_count < limit ? gk_round_up(col_count, unit / bytes) : limit;
   if (row_count >= limit / bytes / *leading_dim) return limit;
   return gk_round_up(row_count * *leading_dim * bytes, static_cast<size_t>(GK__WORK_FRONT));
@@ -11716,8 +11717,8 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
   const gk__dist_context ctx = {"gk_dist_wait", comm, stream, 0, 0, 0};
   const unsigned long long begin_ms = gk__now_ms();
   unsigned long long waited_ms = 0;
-  cudaError_t code = cudaSuccess, failed_code = cudaSuccess; /* failed_code: of work on the stream */
-  const char *cause = NULL;
+  cudaError_t code = cudaSuccess;
+  const char *cause = NULL, *outcome = "the communicator has not been aborted, and the stream may wait for ever";
   gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", ctx.call);
   for (unsigned polls = 0; !cause; polls++) {
@@ -11729,8 +11730,8 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
     code = cudaStreamQuery(stream);
     if (code == cudaErrorNotReady) gk__forget_error(earlier);
     if (code != cudaSuccess && code != cudaErrorNotReady) {
-      failed_code = code;
       cause = cudaGetErrorString(code);
+      outcome = "the communicator has not been aborted"; /* and the stream does not wait */
       break;
     }
     ncclResult_t async_error = ncclSuccess;
@@ -11749,8 +11750,6 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
   }
   const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
   const bool abort_failed = aborted != ncclSuccess;
-  const char *outcome = "the communicator has not been aborted, and the stream may wait for ever";
-  if (failed_code != cudaSuccess) outcome = "the communicator has not been aborted";
   if (abort_comm) outcome = "the communicator has been aborted, and may not be used any more";
   if (abort_failed) outcome = "ncclCommAbort failed, too: ";
   return gk__fail(code, "%s: %s after %llu ms; %s%s; what the stream was to make is not valid", ctx.call, cause,
@@ -13030,7 +13029,7 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
   for (const size_t length : outer) {
     const size_t copy_bytes = gk__larger(gk__padded_bytes(length, &leading_dim, k, item_bytes),
                                          gk__padded_bytes(k, &leading_dim, length, item_bytes));
-    if (copy_bytes >= static_cast<size_t>(-1) / 64) return static_cast<size_t>(-1);
+    if (copy_bytes >= gk__max_padded_bytes) return static_cast<size_t>(-1);
     bytes += copies * copy_bytes;
   }
   return bytes;

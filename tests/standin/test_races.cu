@@ -493,7 +493,7 @@ template <bool Fence> __global__ void last_block_resets(int *part, unsigned *cou
 }
 __global__ void count_and_read(unsigned *count, unsigned *out) {
   atomicInc(count, 1u << 20);
-  if (blockIdx.x == 0 && threadIdx.x == 31) *out = *count; /* nobody has signalled */
+  if (blockIdx.x == 0 && threadIdx.x == 31) *out = *count; /* without a signal */
 }
 TEST(a_store_behind_the_last_update) {
   device_array<int> part(8), out(1);

@@ -221,6 +221,7 @@ struct unattended {
 };
 inline unattended unattended_now;
 inline void attend(const char *call) {
+  if (!unattended_now.kernel) return;
   static const char *const waiting[] = {
       "cudaMemcpy",         "cudaMemcpy2D",          "cudaMemcpy3D", "cudaMemcpyFromSymbol",
       "cudaMemcpyToSymbol", "cudaMemcpy2DFromArray", "cudaFree",     "cudaFreeHost",
