@@ -1655,7 +1655,10 @@ template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {
 #define GK__HAS_CP_ASYNC 0
 #endif
 
-/* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16. */
+/* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16.
+ *
+ * If some of the loaded words are not used, as padding is not, ptxas (CUDA 13.0) replaces the load by narrower ones of
+ * the others, which are not atomic together. A store that never happens, because the address is not 0, uses them all. */
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
 #define GK__PTX_B128 1
 GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
@@ -1667,8 +1670,9 @@ GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
 }
 GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word0, unsigned *word1, unsigned *word2,
                                        unsigned *word3) {
-  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t.reg .pred never;\n\t"
                "ld.relaxed.gpu.b128 all, [%4];\n\t"
+               "setp.eq.u64 never, %4, 0;\n\t@never st.relaxed.gpu.b128 [%4], all;\n\t"
                "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
                : "=r"(*word0), "=r"(*word1), "=r"(*word2), "=r"(*word3)
                : "l"(address)

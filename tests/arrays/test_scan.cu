@@ -375,6 +375,26 @@ TEST(prefixes_from_slots_by_hand) {
   check_prefix<4, affine24, compose24>("affine maps of 24 bytes");
 }
 
+/* Blocks read slots while others write them. Value and epoch must arrive together, also where a slot has padding: all
+ * slots are cleared before each scan, so that a value without its epoch is 0. */
+template <class T, class O> static void check_slots_in_use(const operation<T, O> &op) {
+  const std::vector<T> host = op.elements(64 * op.tile());
+  const std::vector<O> expected = op.in_a_loop(inclusive, host, op.init);
+  const device_array<T> in(host);
+  device_array<O> out(host.size());
+  const test_scratch scratch(op.scratch_bytes(host.size()));
+  for (int repeat = 0; repeat < (test_slowed() ? 1 : 40); repeat++) {
+    EXPECT_OK(cudaMemsetAsync(scratch.ptr, 0, scratch.bytes, 0));
+    EXPECT_OK(op.scan(inclusive, 0, in.ptr, out.ptr, host.size(), op.init, 0, &scratch));
+    if (!EXPECT_SAME(out.get(), expected, "%s, repeat %d", op.name, repeat)) return;
+  }
+}
+TEST(slots_are_read_while_they_are_written) {
+  check_slots_in_use(operation_of<gk_op_argmin, float, gk_arg<float>>("argmin of f32", {}));
+  check_slots_in_use(operation_of<gk_op_sum, int32_t, int32_t>("sum of i32", 0));
+  check_slots_in_use(operation_of<gk_op_sum, double, double>("sum of f64", 0));
+}
+
 /* A scratch of exactly the bytes that the scan needs: nothing is written past its end. */
 TEST(scratch_of_just_the_size) {
   const operation<affine8, affine8> op = operation_of<compose8, affine8, affine8>("affine maps", affine8(12345));

@@ -167,7 +167,7 @@ TEST(plan_of_a_product) {
   EXPECT_EQ(path.copies_a, 0);
   EXPECT_EQ(path.copies_b, !plans.empty());
   /* Where a copy would take as long as the product, and for tiny ones, there is a kernel that needs none. */
-  for (size_t edge : {200u, 2u}) {
+  for (size_t edge : {150u, 2u}) {
     EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, edge, edge, edge, NULL, &path));
     EXPECT_EQ(path.copies_b, 0);
     EXPECT_EQ(static_cast<int>(path.plan), static_cast<int>(plans.empty() ? GK_PLAN_AUTO : GK_PLAN_MMA));
