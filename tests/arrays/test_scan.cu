@@ -192,7 +192,10 @@ template <class T, class O> static void check_alignments(const operation<T, O> &
   const std::vector<O> expected = op.in_a_loop(exclusive, host, op.init);
   test_scratch scratch(op.scratch_bytes(host.size()));
   const size_t smaller = sizeof(T) < sizeof(O) ? sizeof(T) : sizeof(O);
-  for (size_t shift = 0; shift * smaller < 16; shift++) {
+  std::vector<size_t> shifts;
+  for (size_t bytes = 0; bytes < 16; bytes += smaller) shifts.push_back(bytes / smaller);
+  for (size_t bytes : {16u, 32u, 48u, 64u, 120u}) shifts.push_back((bytes + smaller - 1) / smaller);
+  for (size_t shift : shifts) {
     if (test_leaves_out()) continue;
     device_array<T> in(host, shift), aligned_in(host);
     device_array<O> out(host.size(), shift), aligned_out(host.size());
