@@ -9,6 +9,7 @@
 #   apart OBJECT OBJECT       definitions of gpukit's that the linker would merge
 #   hidden LIBRARY            names of gpukit's that a shared library exports
 #   lean                      kernels of products in a file that reduces and scans: they would take time in every file
+#   bench                     errors in the sources of the bench, which are compiled as far as PTX that is not optimised
 #   overlapping OBJECT        notes of ptxas in OBJECT.log (C7507 to C7520) that it makes the products of Hopper's
 #                             tensor cores wait for each other, which is no warning to it
 #   registers TARGET OBJECT   kernels of products, whose PTX is in the folder OBJECT.kept, without launch bounds, or that
@@ -99,6 +100,16 @@ lean)
   nm -C "$temp/lean.o" | words '' | sed -n '/^gk__.*_kernel$/p; /^gk__.*_mark$/p' >"$temp/all"
   some gk__reduce_kernel "$temp/all"
   sed '/^gk__reduce_kernel$/d; /^gk__scan_kernel$/d' "$temp/all" | no 'kernels of products in a file without any'
+  ;;
+bench)
+  echo '#include <cublas_v2.h>' >"$temp/cublas.cu"
+  $(setting nvcc) -E "$temp/cublas.cu" >"$temp/out" 2>&1 || { echo 'the headers of cuBLAS are not here' && exit 77; }
+  for source in tests/bench/*.cu; do
+    case $source in
+    */test_* | */dist.cu) ;; # built by themselves
+    *) $(setting nvcc) -std=c++17 -arch=compute_90a -Xcicc -O0 -DBENCH_BUILD='"none"' -ptx "$source" -o "$temp/bench.ptx" ;;
+    esac
+  done
   ;;
 overlapping)
   notes='/C75[0-9][0-9]/p; /Potential Performance Loss/p; /serialized/p'
