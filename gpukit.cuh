@@ -8930,6 +8930,11 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
       pipe.advance();
     }
   }
+  if (p.cluster.tile_shift() == 0) return;
+  /* The other block releases stages at the barriers of this one, which must exist until then. */
+  GK__UNROLL_BY(1)
+  for (unsigned i = 0; i < Shape::stages; i++, pipe.advance())
+    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
 }
 
 /* Called by all consumers, for k block k_block, which is in the next stage: clears the elements of the tile of A that
@@ -9380,8 +9385,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
     if (warp_id == 0 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, false>(p, pipe);
     if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe);
-    if (p.cluster.size() > 1)
-      gk__cluster_barrier_relaxed(); /* all threads of the cluster arrive, as the consumers do */
+    if (p.cluster.k_shift > 0) gk__cluster_barrier_relaxed(); /* that of gk__cluster_reduce: all threads arrive */
   } else {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<232>();
     for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;
@@ -9399,8 +9403,6 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     }
     /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
     if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<0>();
-    /* The shared memory of a block is in use until the last block of the cluster has read its operands. */
-    if (p.cluster.size() > 1 && p.cluster.k_shift == 0) gk__cluster_barrier_relaxed();
   }
 #else
   GK__EMPTY_KERNEL;
