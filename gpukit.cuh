@@ -1658,7 +1658,8 @@ template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {
 /* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16.
  *
  * If some of the loaded words are not used, as padding is not, ptxas (CUDA 13.0) replaces the load by narrower ones of
- * the others, which are not atomic together. A store that never happens, because the address is not 0, uses them all. */
+ * the others, which are not atomic together. gk__ptx_use_b128 uses all words of a load: it stores them back, but never
+ * does, because the address is not 0. It waits for the load, so further loads go before it. */
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
 #define GK__PTX_B128 1
 GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
@@ -1668,14 +1669,18 @@ GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
                "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
                : "memory");
 }
-GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word0, unsigned *word1, unsigned *word2,
-                                       unsigned *word3) {
-  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t.reg .pred never;\n\t"
+GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word) {
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
                "ld.relaxed.gpu.b128 all, [%4];\n\t"
-               "setp.eq.u64 never, %4, 0;\n\t@never st.relaxed.gpu.b128 [%4], all;\n\t"
                "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
-               : "=r"(*word0), "=r"(*word1), "=r"(*word2), "=r"(*word3)
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
                : "l"(address)
+               : "memory");
+}
+GK__D void gk__ptx_use_b128(const void *address, const unsigned *word) {
+  asm volatile("{\n\t.reg .pred never;\n\tsetp.eq.u64 never, %0, 0;\n\t"
+               "@never st.v4.b32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(address),
+               "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
                : "memory");
 }
 #else
@@ -3332,17 +3337,16 @@ GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
   word[3] = x.word[3];
 #endif
 }
-/* True if the word has the epoch; its 12 bytes of the value are then in word[0 ... 2]. */
-GK__D bool gk__load_word16(const gk__word16 *from, unsigned epoch, unsigned *word) {
+/* True if the word has the epoch; its 12 bytes of the value are then in x->word[0 ... 2]. */
+GK__D bool gk__load_word16(gk__word16 *x, const gk__word16 *from, unsigned epoch) {
 #if GK__PTX_B128
-  unsigned found_epoch;
-  gk__ptx_ld_relaxed_gpu_b128(from, &word[0], &word[1], &word[2], &found_epoch);
-  return found_epoch == epoch;
+  gk__ptx_ld_relaxed_gpu_b128(from, x->word);
+  return x->word[3] == epoch;
 #else
   const volatile unsigned *const stored = from->word;
   if (stored[3] != epoch) return false;
   __threadfence();
-  for (int i = 0; i < 3; i++) word[i] = stored[i];
+  for (int i = 0; i < 3; i++) x->word[i] = stored[i];
   return true;
 #endif
 }
@@ -3356,13 +3360,22 @@ template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &valu
 }
 /* True if the slot holds a value of this call, which is then in *value. Does not wait. */
 template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned epoch) {
-  unsigned word[3 * gk__slot<Acc>::word16_count] = {};
+  const unsigned word16_count = gk__slot<Acc>::word16_count;
+  gk__word16 x[word16_count];
+  unsigned word[3 * word16_count];
   bool ready = true;
   GK__UNROLL
-  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++)
-    if (!gk__load_word16(&slot->words[i], epoch, word + 3 * i)) ready = false;
-  if (ready) memcpy(static_cast<void *>(value), word, sizeof(Acc));
-  return ready;
+  for (unsigned i = 0; i < word16_count; i++)
+    if (!gk__load_word16(&x[i], &slot->words[i], epoch)) ready = false;
+#if GK__PTX_B128
+  GK__UNROLL
+  for (unsigned i = 0; i < word16_count; i++) gk__ptx_use_b128(&slot->words[i], x[i].word);
+#endif
+  if (!ready) return false;
+  GK__UNROLL
+  for (unsigned i = 0; i < 3 * word16_count; i++) word[i] = x[i / 3].word[i % 3];
+  memcpy(static_cast<void *>(value), word, sizeof(Acc));
+  return true;
 }
 /* Called by all threads of a block, after the last use of any slot before epochs start again. */
 GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
