@@ -13316,6 +13316,7 @@ GK__SAVED_MACROS(GK__POP)
  *           Other bits than before: tensor-core products of few tiles and a long k by mma.sync, large ones, which may
  *           be computed in two parts, and strict products whose k is split into other partitions.
  *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
+ *           Mended: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
  *   0.1.0   the six areas
  * ==================================================================================================================*/
 
