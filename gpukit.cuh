@@ -1658,8 +1658,8 @@ template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {
 /* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16.
  *
  * If some of the loaded words are not used, as padding is not, ptxas (CUDA 13.0) replaces the load by narrower ones of
- * the others, which are not atomic together. gk__ptx_use_b128 uses all words of a load: it stores them back, but never
- * does, because the address is not 0. It waits for the load, so further loads go before it. */
+ * the others, which are not atomic together. gk__ptx_use_b128 uses all words: it passes them to a store whose predicate
+ * is always false, because the address is not 0. The store waits for the load, so other loads are issued before it. */
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
 #define GK__PTX_B128 1
 GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
@@ -3358,24 +3358,38 @@ template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &valu
   for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++)
     gk__store_word16(&slot->words[i], {{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}});
 }
-/* True if the slot holds a value of this call, which is then in *value. Does not wait. */
-template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned epoch) {
-  const unsigned word16_count = gk__slot<Acc>::word16_count;
+/* A load of a slot. end() waits for it, so several loads overlap if all of them begin before the first one ends. */
+template <class Acc> struct gk__slot_load {
+  static const unsigned word16_count = gk__slot<Acc>::word16_count;
+  const gk__slot<Acc> *slot;
   gk__word16 x[word16_count];
-  unsigned word[3 * word16_count];
-  bool ready = true;
-  GK__UNROLL
-  for (unsigned i = 0; i < word16_count; i++)
-    if (!gk__load_word16(&x[i], &slot->words[i], epoch)) ready = false;
+  bool ready;
+  GK__D void begin(const gk__slot<Acc> *from, unsigned epoch) {
+    slot = from;
+    ready = true;
+    GK__UNROLL
+    for (unsigned i = 0; i < word16_count; i++)
+      if (!gk__load_word16(&x[i], &slot->words[i], epoch)) ready = false;
+  }
+  /* True if the slot held a value of this call, which is then in *value. */
+  GK__D bool end(Acc *value) const {
 #if GK__PTX_B128
-  GK__UNROLL
-  for (unsigned i = 0; i < word16_count; i++) gk__ptx_use_b128(&slot->words[i], x[i].word);
+    GK__UNROLL
+    for (unsigned i = 0; i < word16_count; i++) gk__ptx_use_b128(&slot->words[i], x[i].word);
 #endif
-  if (!ready) return false;
-  GK__UNROLL
-  for (unsigned i = 0; i < 3 * word16_count; i++) word[i] = x[i / 3].word[i % 3];
-  memcpy(static_cast<void *>(value), word, sizeof(Acc));
-  return true;
+    if (!ready) return false;
+    unsigned word[3 * word16_count];
+    GK__UNROLL
+    for (unsigned i = 0; i < 3 * word16_count; i++) word[i] = x[i / 3].word[i % 3];
+    memcpy(static_cast<void *>(value), word, sizeof(Acc));
+    return true;
+  }
+};
+/* True if the slot holds a value of this call, which is then in *value. Does not wait for one. */
+template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned epoch) {
+  gk__slot_load<Acc> load;
+  load.begin(slot, epoch);
+  return load.end(value);
 }
 /* Called by all threads of a block, after the last use of any slot before epochs start again. */
 GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
@@ -3805,6 +3819,7 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
   Acc value = operation.identity();
   unsigned nanoseconds = 16;
   for (size_t i = begin; i < end; i += AtOnce * stride) {
+    gk__slot_load<Acc> load[AtOnce];
     Acc partial[AtOnce];
     bool pending[AtOnce], waits = true;
     GK__UNROLL
@@ -3812,8 +3827,11 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
     while (waits) {
       waits = false;
       GK__UNROLL
+      for (unsigned k = 0; k < AtOnce; k++)
+        if (pending[k]) load[k].begin(slots + i + k * stride, epoch);
+      GK__UNROLL
       for (unsigned k = 0; k < AtOnce; k++) {
-        if (pending[k]) pending[k] = !gk__peek(slots + i + k * stride, &partial[k], epoch);
+        if (pending[k]) pending[k] = !load[k].end(&partial[k]);
         waits = waits || pending[k];
       }
       if (waits) gk__back_off(&nanoseconds);
@@ -4578,7 +4596,8 @@ struct gk__scan_config {
   typedef typename gk__working<Functor>::type Acc;
   static const unsigned items_per_thread = ItemsPerThread, tile_items = ItemsPerThread * GK__SCAN_THREADS;
   static const bool replaces_inputs = sizeof(Item) == sizeof(Out); /* in shared memory, by the results */
-  /* In 16-byte words. Up to 127 bytes are in front of the inputs while these are loaded: see gk__scan_load_offset. */
+  /* In 16-byte words. While inputs are loaded, up to 127 bytes are before them, see gk__scan_load_offset, and the move
+   * reads one word after them. */
   static const unsigned in_words = (tile_items * sizeof(Item) + 15) / 16 + 8;
   static const unsigned out_offset = replaces_inputs ? 0 : in_words;
   static const unsigned word16_count = in_words + (replaces_inputs ? 0 : (tile_items * sizeof(Out) + 15) / 16);
@@ -4671,22 +4690,21 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
 /* --- A tile in shared memory -------------------------------------------------------------------------------------*/
 
 /* A tile is loaded to shared memory with the alignment that it has in global memory, so that whole 16-byte words are
- * copied, by bulk copies from sm_90 on. Then all threads move it to the front of the shared memory. This is how many
- * bytes behind the front a tile is loaded.
+ * copied, by bulk copies from sm_90 on. Then all threads move it to the front of the shared memory. The function
+ * returns how many bytes after the front a tile is loaded.
  *
- * Bulk copies are slower if the two addresses differ modulo 128 bytes. A scan of 49,419,643 floats takes up to 1.1 times
- * as long, but only 1.03 times if they differ by a multiple of 32 bytes (H100). That is about what moving the tile
- * costs, so a tile that begins at a sector of 32 bytes is loaded to the front. */
+ * Bulk copies are slower if the two addresses differ modulo 128 bytes. A scan of 49,419,643 floats then takes up to 1.1
+ * times as long as with equal ones, but only 1.03 times if they differ by a multiple of 32 bytes (H100). That is about
+ * what moving the tile costs, so a tile that begins at a sector of 32 bytes is loaded to the front. */
 template <class Item> GK__D unsigned gk__scan_load_offset(const Item *global) {
   const unsigned offset = static_cast<unsigned>(reinterpret_cast<uintptr_t>(global) % 128);
   return offset % (GK__BULK ? 32 : 16) ? offset : 0;
 }
 template <class Item, class Func> GK__D unsigned gk__scan_load_offset(const gk__computed<Item, Func> &) { return 0; }
 
-/* The 16-byte words of global memory that lie in a tile: the tile's bytes before them, and theirs. Computed elements
- * have none. */
+/* The 16-byte words of global memory that lie in a tile. Computed elements have none. */
 struct gk__whole_words {
-  unsigned front, bytes;
+  unsigned front, bytes; /* bytes of the tile before the first of them, and theirs; both are 0 if there is none */
   template <class Item> GK__D gk__whole_words(const Item *tile, unsigned item_count) {
     const unsigned tile_bytes = item_count * static_cast<unsigned>(sizeof(Item));
     front = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(tile) % 16);
@@ -4699,7 +4717,8 @@ struct gk__whole_words {
 };
 
 /* Called by all threads: loads a tile to dest, but not its whole words if bulk copies load these. No word is read that
- * has bytes outside of the tile, so the first and the last elements are copied one by one. */
+ * has bytes outside of the tile, so the first and the last elements are copied one by one. An element that lies partly
+ * in a whole word is copied both ways, with the same bytes. */
 template <class Config, class Item, class Input>
 GK__D void gk__scan_load_items(Item *dest, const Input &input, unsigned item_count, const gk__whole_words &words) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
@@ -4722,8 +4741,8 @@ GK__D void gk__scan_load_items(Item *dest, const Input &input, unsigned item_cou
     dest[i] = input[i];
   }
 }
-/* Called by all threads: moves a tile to the front from `offset` bytes behind it, some words of 16 bytes at once. These
- * are all read before any of them is written, and the others lie behind them. */
+/* Called by all threads: moves a tile to the front from `offset` bytes after it. A pass reads its words before the
+ * barrier and writes them after it. Later passes read only words after those that it writes. */
 template <class Config> GK__D void gk__scan_move_tile(gk__word16 *front, unsigned offset, unsigned item_count) {
   typedef typename Config::Item Item;
   const gk__word16 *const tile = front + offset / 16;
@@ -4765,8 +4784,8 @@ GK__D void gk__scan_store_shifted(gk__word16 *dest, const gk__word16 *from, unsi
       if (i + v * 32 < words) dest[i + v * 32] = word[v];
   }
 }
-/* Called by a warp: stores elements to global memory. Whatever the alignments, most are stored as 16-byte words, from a
- * sector of 32 bytes on; all go one by one if no element begins where the first word does. */
+/* Called by a warp: stores elements to global memory, most of them as 16-byte words. If their size divides 16, the
+ * words begin at a sector of 32 bytes, else at a multiple of 16 bytes. If no element begins there, all go one by one. */
 template <class Config, class Item> GK__D void gk__scan_store_items(Item *dest, const Item *from, unsigned item_count) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item)), begin_at = 16 % item_bytes ? 16 : 32;
   const unsigned words_per_lane = (Config::items_per_thread * item_bytes + 15) / 16;
@@ -4775,7 +4794,6 @@ template <class Config, class Item> GK__D void gk__scan_store_items(Item *dest, 
   unsigned words = 0;
   const unsigned bytes = item_count * item_bytes;
   const unsigned shift = static_cast<unsigned>((reinterpret_cast<uintptr_t>(from) + begin) % 16);
-  if (shift > begin) begin += 16;
   const unsigned first_word_end = begin + (shift ? 32 - shift : 16); /* of the bytes that it needs */
   if (bytes >= first_word_end && begin % item_bytes == 0) words = (bytes - first_word_end) / 16 + 1;
   if (words == 0) begin = 0;
@@ -4825,8 +4843,8 @@ struct gk__scan_bulk_copies {
     parity ^= 1;
   }
   /* By all threads of a warp, which have written the elements: stores some if dest begins at a sector of 32 bytes, and
-   * returns their number. (From other addresses it takes 1.1 to 1.2 times as long as by threads, on an H100.) Lane 0
-   * returns when they have been read, the others at once. */
+   * returns their number. (Bulk stores to other addresses make a scan take 1.1 to 1.2 times as long, on an H100.) Lane
+   * 0 returns when they have been read, the others at once. */
   template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned item_count) const {
     const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
     if (reinterpret_cast<uintptr_t>(dest) % 32 || bytes == 0) return 0;
@@ -8944,7 +8962,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
     }
   }
   if (p.cluster.tile_shift() == 0) return;
-  /* The other block releases stages at the barriers of this one, which must exist until then. */
+  /* Other blocks of the cluster arrive at the empty barriers of this one, which must not exit before. */
   GK__UNROLL_BY(1)
   for (unsigned i = 0; i < Shape::stages; i++, pipe.advance())
     gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
@@ -9398,7 +9416,8 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
     if (warp_id == 0 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, false>(p, pipe);
     if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe);
-    if (p.cluster.k_shift > 0) gk__cluster_barrier_relaxed(); /* that of gk__cluster_reduce: all threads arrive */
+    if (p.cluster.k_shift > 0)
+      gk__cluster_barrier_relaxed(); /* matches that in gk__cluster_reduce, at which all threads arrive */
   } else {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<232>();
     for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;

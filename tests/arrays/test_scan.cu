@@ -378,8 +378,8 @@ TEST(prefixes_from_slots_by_hand) {
   check_prefix<4, affine24, compose24>("affine maps of 24 bytes");
 }
 
-/* Blocks read slots while others write them. Value and epoch must arrive together, also where a slot has padding: all
- * slots are cleared before each scan, so that a value without its epoch is 0. */
+/* Blocks read slots while others write them. Value and epoch must arrive together, also where a slot has padding. The
+ * slots are cleared before each scan: what is left of the scan before would be the right value. */
 template <class T, class O> static void check_slots_in_use(const operation<T, O> &op) {
   const std::vector<T> host = op.elements(64 * op.tile());
   const std::vector<O> expected = op.in_a_loop(inclusive, host, op.init);
