@@ -3361,22 +3361,21 @@ template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &valu
 /* A load of a slot. end() waits for it, so several loads overlap if all of them begin before the first one ends. */
 template <class Acc> struct gk__slot_load {
   static const unsigned word16_count = gk__slot<Acc>::word16_count;
-  const gk__slot<Acc> *slot;
   gk__word16 x[word16_count];
   bool ready;
-  GK__D void begin(const gk__slot<Acc> *from, unsigned epoch) {
-    slot = from;
+  GK__D void begin(const gk__slot<Acc> *slot, unsigned epoch) {
     ready = true;
     GK__UNROLL
     for (unsigned i = 0; i < word16_count; i++)
       if (!gk__load_word16(&x[i], &slot->words[i], epoch)) ready = false;
   }
-  /* True if the slot held a value of this call, which is then in *value. */
-  GK__D bool end(Acc *value) const {
+  /* True if the slot held a value of this call, which is then in *value. any_slot: not NULL. */
+  GK__D bool end(const gk__slot<Acc> *any_slot, Acc *value) const {
 #if GK__PTX_B128
     GK__UNROLL
-    for (unsigned i = 0; i < word16_count; i++) gk__ptx_use_b128(&slot->words[i], x[i].word);
+    for (unsigned i = 0; i < word16_count; i++) gk__ptx_use_b128(any_slot, x[i].word);
 #endif
+    (void)any_slot;
     if (!ready) return false;
     unsigned word[3 * word16_count];
     GK__UNROLL
@@ -3389,7 +3388,7 @@ template <class Acc> struct gk__slot_load {
 template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned epoch) {
   gk__slot_load<Acc> load;
   load.begin(slot, epoch);
-  return load.end(value);
+  return load.end(slot, value);
 }
 /* Called by all threads of a block, after the last use of any slot before epochs start again. */
 GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
@@ -3831,7 +3830,7 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
         if (pending[k]) load[k].begin(slots + i + k * stride, epoch);
       GK__UNROLL
       for (unsigned k = 0; k < AtOnce; k++) {
-        if (pending[k]) pending[k] = !load[k].end(&partial[k]);
+        if (pending[k]) pending[k] = !load[k].end(slots, &partial[k]);
         waits = waits || pending[k];
       }
       if (waits) gk__back_off(&nanoseconds);
@@ -4705,9 +4704,9 @@ template <class Item, class Func> GK__D unsigned gk__scan_load_offset(const gk__
 /* The 16-byte words of global memory that lie in a tile. Computed elements have none. */
 struct gk__whole_words {
   unsigned front, bytes; /* bytes of the tile before the first of them, and theirs; both are 0 if there is none */
-  template <class Item> GK__D gk__whole_words(const Item *tile, unsigned item_count) {
+  template <class Item> GK__D gk__whole_words(const Item *tile_begin, unsigned item_count) {
     const unsigned tile_bytes = item_count * static_cast<unsigned>(sizeof(Item));
-    front = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(tile) % 16);
+    front = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(tile_begin) % 16);
     bytes = tile_bytes > front ? (tile_bytes - front) / 16 * 16 : 0;
     if (bytes == 0) front = 0;
   }
@@ -4717,8 +4716,8 @@ struct gk__whole_words {
 };
 
 /* Called by all threads: loads a tile to dest, but not its whole words if bulk copies load these. No word is read that
- * has bytes outside of the tile, so the first and the last elements are copied one by one. An element that lies partly
- * in a whole word is copied both ways, with the same bytes. */
+ * has bytes outside of the tile, so the first and the last elements are copied one by one, and so are those that lie
+ * partly in a whole word. */
 template <class Config, class Item, class Input>
 GK__D void gk__scan_load_items(Item *dest, const Input &input, unsigned item_count, const gk__whole_words &words) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item));
@@ -4745,23 +4744,24 @@ GK__D void gk__scan_load_items(Item *dest, const Input &input, unsigned item_cou
  * barrier and writes them after it. Later passes read only words after those that it writes. */
 template <class Config> GK__D void gk__scan_move_tile(gk__word16 *front, unsigned offset, unsigned item_count) {
   typedef typename Config::Item Item;
-  const gk__word16 *const tile = front + offset / 16;
+  const gk__word16 *const loaded = front + offset / 16;
   const unsigned word_count = (item_count * static_cast<unsigned>(sizeof(Item)) + 15) / 16;
   const unsigned at_once = Config::small_n ? 3 : 4;
   GK__UNROLL_BY(1)
-  for (unsigned first = threadIdx.x; first - threadIdx.x < word_count; first += at_once * GK__SCAN_THREADS) {
+  for (unsigned first_idx = threadIdx.x; first_idx - threadIdx.x < word_count;
+       first_idx += at_once * GK__SCAN_THREADS) {
     gk__word16 word[at_once], next[at_once];
     GK__UNROLL
     for (unsigned v = 0; v < at_once; v++) {
-      const unsigned pos = min(first + v * GK__SCAN_THREADS, word_count - 1);
-      word[v] = tile[pos];
-      next[v] = tile[pos + 1];
+      const unsigned pos = min(first_idx + v * GK__SCAN_THREADS, word_count - 1);
+      word[v] = loaded[pos];
+      next[v] = loaded[pos + 1];
     }
     gk__align_vectors<Item>(word, next, offset % 16);
     __syncthreads();
     GK__UNROLL
     for (unsigned v = 0; v < at_once; v++)
-      if (first + v * GK__SCAN_THREADS < word_count) front[first + v * GK__SCAN_THREADS] = word[v];
+      if (first_idx + v * GK__SCAN_THREADS < word_count) front[first_idx + v * GK__SCAN_THREADS] = word[v];
   }
 }
 
@@ -4785,7 +4785,8 @@ GK__D void gk__scan_store_shifted(gk__word16 *dest, const gk__word16 *from, unsi
   }
 }
 /* Called by a warp: stores elements to global memory, most of them as 16-byte words. If their size divides 16, the
- * words begin at a sector of 32 bytes, else at a multiple of 16 bytes. If no element begins there, all go one by one. */
+ * words begin at a sector of 32 bytes, else at a multiple of 16 bytes. If no element begins there, all go one by
+ * one. */
 template <class Config, class Item> GK__D void gk__scan_store_items(Item *dest, const Item *from, unsigned item_count) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item)), begin_at = 16 % item_bytes ? 16 : 32;
   const unsigned words_per_lane = (Config::items_per_thread * item_bytes + 15) / 16;
@@ -4984,10 +4985,13 @@ GK__D void gk__scan_finish_load(gk__word16 *shared, const Input &input, unsigned
   const gk__whole_words words(input, item_count);
   const unsigned offset = gk__scan_load_offset(input);
   const bool all_by_bulk = GK__BULK && words.bytes == item_count * sizeof(Item);
+  /* An element that lies partly in a whole word is loaded both ways, so these must not overlap. */
+  const bool has_straddling = 16 % sizeof(Item) != 0;
+  if (has_straddling) bulk->wait_for_load(words);
   if (!all_by_bulk)
     gk__scan_load_items<Config>(reinterpret_cast<Item *>(reinterpret_cast<char *>(shared) + offset), input, item_count,
                                 words);
-  bulk->wait_for_load(words);
+  if (!has_straddling) bulk->wait_for_load(words);
   if (!all_by_bulk) __syncthreads();
   if (offset) {
     gk__scan_move_tile<Config>(shared, offset, item_count);
