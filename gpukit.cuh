@@ -3350,13 +3350,26 @@ GK__D bool gk__load_word16(gk__word16 *x, const gk__word16 *from, unsigned epoch
   return true;
 #endif
 }
+/* gk__pack makes the words of a slot from a value and an epoch, and gk__unpack reads the value from them. */
+template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value, unsigned epoch) {
+  unsigned word[3 * gk__slot<Value>::word16_count] = {};
+  memcpy(word, &value, sizeof(Value));
+  for (unsigned i = 0; i < gk__slot<Value>::word16_count; i++) {
+    const gk__word16 x = {{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}};
+    words[i] = x;
+  }
+}
+template <class Value> GK__HD void gk__unpack(Value *value, const gk__word16 *words) {
+  unsigned word[3 * gk__slot<Value>::word16_count];
+  for (unsigned i = 0; i < 3 * gk__slot<Value>::word16_count; i++) word[i] = words[i / 3].word[i % 3];
+  memcpy(static_cast<void *>(value), word, sizeof(Value));
+}
 /* Called by one thread. Whatever the slot held before is overwritten. */
 template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned epoch) {
-  unsigned word[3 * gk__slot<Acc>::word16_count] = {};
-  memcpy(word, &value, sizeof(Acc));
+  gk__word16 x[gk__slot<Acc>::word16_count];
+  gk__pack(x, value, epoch);
   GK__UNROLL
-  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++)
-    gk__store_word16(&slot->words[i], {{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}});
+  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++) gk__store_word16(&slot->words[i], x[i]);
 }
 /* A load of a slot. end() waits for it, so several loads overlap if all of them begin before the first one ends. */
 template <class Acc> struct gk__slot_load {
@@ -3376,12 +3389,8 @@ template <class Acc> struct gk__slot_load {
     for (unsigned i = 0; i < word16_count; i++) gk__ptx_use_b128(any_slot, x[i].word);
 #endif
     (void)any_slot;
-    if (!ready) return false;
-    unsigned word[3 * word16_count];
-    GK__UNROLL
-    for (unsigned i = 0; i < 3 * word16_count; i++) word[i] = x[i / 3].word[i % 3];
-    memcpy(static_cast<void *>(value), word, sizeof(Acc));
-    return true;
+    if (ready) gk__unpack(value, x);
+    return ready;
   }
 };
 /* True if the slot holds a value of this call, which is then in *value. Does not wait for one. */
@@ -4971,7 +4980,7 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_coun
 }
 
 /* Called by one thread: begins the bulk load of a tile. */
-template <class Config, class Input>
+template <class Input>
 GK__D void gk__scan_begin_load(gk__word16 *shared, const Input &input, unsigned item_count,
                                const gk__scan_bulk_copies &bulk) {
   bulk.begin_load(reinterpret_cast<char *>(shared) + gk__scan_load_offset(input),
@@ -5037,8 +5046,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       else
         ticket.number = blockIdx.x;
       const gk__scan_tile scan_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
-      if (ticket.number < tile_count)
-        gk__scan_begin_load<Config>(shared, input + scan_tile.offset, scan_tile.item_count, bulk);
+      if (ticket.number < tile_count) gk__scan_begin_load(shared, input + scan_tile.offset, scan_tile.item_count, bulk);
     }
     __syncthreads();
     if (ticket.number >= tile_count) break;
@@ -11583,23 +11591,6 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
  * with epoch 0, which no call uses. So a later call does not take what is left of a record for a slot of its own, even
  * if a lost rank ends this call early. */
 
-template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value) {
-  unsigned word[3 * gk__slot<Value>::word16_count] = {};
-  memcpy(word, &value, sizeof(Value));
-  for (unsigned w = 0; w < gk__slot<Value>::word16_count; w++) {
-    const gk__word16 x = {{word[3 * w], word[3 * w + 1], word[3 * w + 2], 0}};
-    words[w] = x;
-  }
-}
-/* The value is copied into `any`: not every type has a default constructor. */
-template <class Value> GK__HD Value gk__unpack(const gk__word16 *words, Value any) {
-  unsigned word[3 * gk__slot<Value>::word16_count];
-  for (unsigned w = 0; w < gk__slot<Value>::word16_count; w++)
-    for (unsigned k = 0; k < 3; k++) word[3 * w + k] = words[w].word[k];
-  memcpy(static_cast<void *>(&any), word, sizeof(Value));
-  return any;
-}
-
 template <class Acc> struct gk__record {
   static const unsigned value_words = gk__slot<Acc>::word16_count;
   static const unsigned word16_count = value_words + gk__is_arg<Acc>::value; /* the last is the number of elements */
@@ -11608,8 +11599,8 @@ template <class Acc> struct gk__record {
   gk__record() = default;
   gk__record(const gk__record &) = default;
   GK__HD explicit gk__record(const Acc &value, size_t item_count = 0) {
-    gk__pack(words, value);
-    if (gk__is_arg<Acc>::value) gk__pack(words + word16_count - 1, item_count);
+    gk__pack(words, value, 0);
+    if (gk__is_arg<Acc>::value) gk__pack(words + word16_count - 1, item_count, 0);
   }
   /* The last block of a reduce stores its record over slots that other blocks published and that it has read. It does
    * so with the same kind of store that clears slots. */
@@ -11620,13 +11611,19 @@ template <class Acc> struct gk__record {
     }
     return *this;
   }
-  GK__HD Acc value(const Acc &any) const { return gk__unpack(words, any); }
+  /* any: not every type has a default constructor. */
+  GK__HD Acc value(Acc any) const {
+    gk__unpack(&any, words);
+    return any;
+  }
   GK__HD size_t item_count() const {
-    return gk__is_arg<Acc>::value ? gk__unpack(words + word16_count - 1, size_t(0)) : 0;
+    size_t items = 0;
+    if (gk__is_arg<Acc>::value) gk__unpack(&items, words + word16_count - 1);
+    return items;
   }
 };
 template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
-  gk__pack(record->words + gk__record<Acc>::value_words, n);
+  gk__pack(record->words + gk__record<Acc>::value_words, n, 0);
 }
 
 /* A value whose index counts from the first element of its piece, with the index counted from that of all pieces. */
