@@ -340,3 +340,14 @@ TEST(figures_of_random_shapes) {
   /* Logarithms of 0.58, 0.59, 2, 2: a standard deviation of 0.7093, over the root of four. */
   EXPECT(fabs(g.error / g.mean - 0.3546) < 1e-3);
 }
+TEST(a_goal_is_met_by_its_floor_or_by_its_share_of_the_ceiling) {
+  bench_goal goal = {"8-bit scan", "scan", "exclusive sum", "u8", "cold", 0, goal_all, GOAL_WORST, 3, 0};
+  bench_row r = row("u8", "2^30", 2.9, 0.004);
+  r.group = "scan", r.what = "exclusive sum", r.mode = "cold", r.ours_us = 100, r.ceiling_us = 93;
+  EXPECT(!goal_met(goal, {r}, 2.9));
+  goal.ceiling = 0.92;
+  EXPECT(goal_met(goal, {r}, 2.9));
+  r.ceiling_us = 91;
+  EXPECT(!goal_met(goal, {r}, 2.9));
+  EXPECT(goal_met(goal, {r}, 3));
+}
