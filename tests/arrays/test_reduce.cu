@@ -467,19 +467,20 @@ TEST(slots_are_read_while_they_are_written) {
   const std::vector<float> host = random_numbers<float>(300000);
   const std::vector<float>::const_iterator least = std::min_element(host.begin(), host.end());
   const gk_arg<float> expected_arg = {*least, static_cast<size_t>(least - host.begin())};
+  const size_t repeats = test_repeats_of_races();
   const device_array<float> in(host);
-  device_array<float> sum(1), expected(1);
-  device_array<gk_arg<float>> arg(1);
+  device_array<float> sums(repeats), expected(1);
+  device_array<gk_arg<float>> args(repeats);
   const test_scratch scratch;
   EXPECT_OK(gk_reduce_sum(in.ptr, expected.ptr, host.size(), 0, &scratch));
-  for (int repeat = 0; repeat < (test_slowed() ? 1 : 40); repeat++) {
+  for (size_t i = 0; i < repeats; i++) {
     EXPECT_OK(cudaMemsetAsync(scratch.ptr, 0, scratch.bytes, 0));
-    EXPECT_OK(gk_reduce_sum(in.ptr, sum.ptr, host.size(), 0, &scratch));
-    if (!EXPECT_SAME(sum.first(), expected.first(), "sum, repeat %d", repeat)) return;
+    EXPECT_OK(gk_reduce_sum(in.ptr, sums.ptr + i, host.size(), 0, &scratch));
     EXPECT_OK(cudaMemsetAsync(scratch.ptr, 0, scratch.bytes, 0));
-    EXPECT_OK(gk_reduce_argmin(in.ptr, arg.ptr, host.size(), 0, &scratch));
-    if (!EXPECT_SAME(arg.first(), expected_arg, "argmin, repeat %d", repeat)) return;
+    EXPECT_OK(gk_reduce_argmin(in.ptr, args.ptr + i, host.size(), 0, &scratch));
   }
+  EXPECT_SAME(sums.get(), std::vector<float>(repeats, expected.first()), "sum");
+  EXPECT_SAME(args.get(), std::vector<gk_arg<float>>(repeats, expected_arg), "argmin");
 }
 
 /* When epochs run out all slots are cleared. */

@@ -50,6 +50,15 @@ inline bool test_slowed() {
   const char *const slowed = getenv("GPUKIT_TEST_SLOWED");
   return slowed && *slowed;
 }
+/* How often a test repeats what fails rarely, when blocks run at the same time. On the stand-in other tools look for
+ * races. */
+inline size_t test_repeats_of_races() {
+#ifdef CUDA_ON_CPU
+  return test_slowed() ? 1 : 10;
+#else
+  return test_slowed() ? 1 : 5000;
+#endif
+}
 /* Of many cases that are much alike, of each kind by itself, such a tool sees one of seven, or of another prime number,
  * which takes turns with loops over other numbers: whether to leave this one out. */
 template <class Kind = void> bool test_leaves_out(unsigned of = 7) {
