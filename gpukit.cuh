@@ -10421,34 +10421,15 @@ gk__portable_kernel(const gk__kernel<Args> &kernel = GK__KERNEL(gk__matmul_kerne
   return {kernel, Config::bm, Config::bn, Config::groups, Config::sums::thread_count, gk__ring_bytes<Config, Args>(),
           0};
 }
-/* The groups of a block each take a partition, if there are no more partitions than groups and their stages fit in
- * shared memory. */
-template <class Args>
-cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Args &p, gk__product_call *call) {
-  const size_t tile_m = tile_kernel.bm, tile_n = tile_kernel.bn,
-               tile_bytes = tile_m * tile_n * sizeof(typename Args::acc_type);
-  /* Accumulators replace the operands. */
-  const size_t group_bytes = tile_kernel.ring_bytes > tile_bytes ? tile_kernel.ring_bytes : tile_bytes;
-  size_t groups = p.partitions <= tile_kernel.groups ? p.partitions : 1;
-  if (groups > 1 && !call->gpu.has_smem(groups * group_bytes)) groups = 1;
-  const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
-  const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
+/* Launches a product in panels of whole tiles, as large as max_blocks and the memory for partials allow. */
+template <class Args, class Launch>
+cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_t blocks_per_tile,
+                              gk__product_call *call, const Launch &launch) {
+  typedef typename Args::acc_type Acc;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
-  const auto launch = [=](const Args &sub_batch, size_t blocks) {
-    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
-     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
-     * multiprocessors that are free first. */
-    const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
-    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-    const size_t smem = blocks_per_sm < tile_kernel.spread_blocks && sm_smem / (blocks_per_sm + 1) > block_smem
-                            ? sm_smem / (blocks_per_sm + 1)
-                            : block_smem;
-    return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
-                              smem, sub_batch);
-  };
-  const bool fits = gk__partials_fit<typename Args::acc_type>(p.m, p.n, static_cast<unsigned>(blocks_per_tile));
-  const size_t most_tiles =
-      gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, fits ? 0 : blocks_per_tile * tile_bytes);
+  const bool fits = gk__partials_fit<Acc>(p.m, p.n, static_cast<unsigned>(blocks_per_tile));
+  const size_t tile_bytes = fits ? 0 : blocks_per_tile * gk__partial_bytes<Acc>(tile_m, tile_n);
+  const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, tile_bytes);
   /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
   const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
   size_t launch_tiles_m = tiles_m < most_rows ? tiles_m : most_rows, launch_tiles_n = most_tiles / launch_tiles_m;
@@ -10465,12 +10446,38 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
     }
   return cudaSuccess;
 }
+/* The groups of a block each take a partition, if there are no more partitions than groups and their stages fit in
+ * shared memory. */
+template <class Args>
+cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Args &p, gk__product_call *call) {
+  const size_t tile_bytes = tile_kernel.bm * tile_kernel.bn * sizeof(typename Args::acc_type);
+  /* Accumulators replace the operands. */
+  const size_t group_bytes = tile_kernel.ring_bytes > tile_bytes ? tile_kernel.ring_bytes : tile_bytes;
+  size_t groups = p.partitions <= tile_kernel.groups ? p.partitions : 1;
+  if (groups > 1 && !call->gpu.has_smem(groups * group_bytes)) groups = 1;
+  const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
+  const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
+  const auto launch = [=](const Args &sub_batch, size_t blocks) {
+    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
+     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
+     * multiprocessors that are free first. */
+    const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
+    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+    const size_t smem = blocks_per_sm < tile_kernel.spread_blocks && sm_smem / (blocks_per_sm + 1) > block_smem
+                            ? sm_smem / (blocks_per_sm + 1)
+                            : block_smem;
+    return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
+                              smem, sub_batch);
+  };
+  return gk__launch_panels(p, tile_kernel.bm, tile_kernel.bn, blocks_per_tile, call, launch);
+}
 
+/* A thin product is one row or column of tiles. */
 template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_call *call) {
   typedef gk__thin_shape<typename Args::item_type, 1> one_row;
   typedef gk__thin_shape<typename Args::item_type, GK__THIN_ROWS> more_rows;
   const bool transposed = p.m > p.n, has_one = p.m == 1 || p.n == 1;
-  const size_t block_cols = one_row::col_count, long_dim = transposed ? p.m : p.n;
+  const size_t block_cols = one_row::col_count;
   const size_t ring_bytes = has_one ? one_row::ring_bytes : more_rows::ring_bytes;
   const size_t acc_bytes =
       GK__THIN_K_GROUPS * (has_one ? 1 : GK__THIN_ROWS) * block_cols * sizeof(typename Args::acc_type);
@@ -10481,17 +10488,7 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
     return gk__launch_product(*call, kernel, blocks, GK__THIN_THREADS,
                               thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, thin);
   };
-  const size_t block_count = gk_ceil_div(long_dim, block_cols);
-  const size_t block_bytes =
-      p.partitions > 1 ? p.partitions * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
-  const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.partitions, block_bytes) * block_cols;
-  for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
-    const Args panel = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
-    const size_t columns = transposed ? panel.m : panel.n;
-    GK_TRY(gk__launch_batches(panel, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, call, launch));
-    if (call->measuring) return cudaSuccess;
-  }
-  return cudaSuccess;
+  return gk__launch_panels(p, transposed ? block_cols : p.m, transposed ? p.n : block_cols, p.partitions, call, launch);
 }
 
 /* Configurations of the portable kernel: blocks of threads that compute FMAs, Side x Side elements each, and blocks of
