@@ -10771,9 +10771,8 @@ template <class... Params> bool gk__has_code(const gk__kernel<Params...> &kernel
   return code > 0;
 }
 /* Strict products of floats by the Hopper kernel. */
-template <class Acc, class Func> /* a template, so that files without products contain no kernel */
-struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
-  typedef gk__matmul_args<float, float, Acc, Func> args;
+template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float, Func>> {
+  typedef gk__matmul_args<float, float, float, Func> args;
   typedef gk__f32_block<4, 1, 4> block_128x128;
   typedef gk__f32_block<2, 2, 2> block_64x128;
   typedef gk__f32_block<4, 1, 2> block_128x64;
@@ -10833,9 +10832,8 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
 #endif
 
 /* Batches, by warps that compute a tile each. */
-template <class Acc, class Func>
-struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a template: see gk__hopper_path */
-  typedef gk__matmul_args<float, float, Acc, Func> args;
+template <class Func> struct gk__warp_tile_path<gk__matmul_args<float, float, float, Func>> {
+  typedef gk__matmul_args<float, float, float, Func> args;
   typedef gk__warp_tile tile_type;
   /* Whether rows and matrices begin at multiples of 16 bytes. */
   static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
