@@ -11302,11 +11302,9 @@ cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, dou
  * compiles no kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines the instances (section
  * 22). */
 
-#if defined(GPUKIT_PRODUCTS_F32) || defined(GPUKIT_PRODUCTS_F64) || defined(GPUKIT_PRODUCTS_F16) ||                    \
-    defined(GPUKIT_PRODUCTS_BF16)
-#ifdef GPUKIT_STATIC
+#if defined(GPUKIT_STATIC) && (defined(GPUKIT_PRODUCTS_F32) || defined(GPUKIT_PRODUCTS_F64) ||                         \
+                               defined(GPUKIT_PRODUCTS_F16) || defined(GPUKIT_PRODUCTS_BF16))
 #error "GPUKIT_PRODUCTS_...: with GPUKIT_STATIC files share nothing, and so no products either"
-#endif
 #endif
 #define GK__PRODUCTS_BY(which, precision, item, out)                                                                   \
   which template cudaError_t gk__matmul<precision>(const item *, const item *, out *, size_t, size_t, size_t,          \
