@@ -11090,29 +11090,28 @@ gk__matmul_args<Item, Out, Acc, Func> gk__args_of_call(const Item *a, const Item
   p.k = k;
   p.trans_a = opts.trans_a != 0;
   p.trans_b = opts.trans_b != 0;
-  p.lda = p.trans_a ? m : k;
-  p.ldb = p.trans_b ? k : n;
+  p.lda = opts.lda ? opts.lda : (p.trans_a ? m : k);
+  p.ldb = opts.ldb ? opts.ldb : (p.trans_b ? k : n);
   p.ldc = opts.ldc ? opts.ldc : n;
-  if (opts.lda) p.lda = opts.lda;
-  if (opts.ldb) p.ldb = opts.ldb;
   p.batch = opts.batch ? opts.batch : 1;
   p.stride_a = opts.stride_a;
   p.stride_b = opts.stride_b;
+  p.stride_c = opts.stride_c ? opts.stride_c : gk__saturated_product(m, p.ldc);
   p.alpha = opts.alpha ? static_cast<Acc>(*opts.alpha) : Acc(1);
   p.beta = opts.beta ? static_cast<Acc>(*opts.beta) : Acc(0);
   p.max_blocks = opts.max_blocks;
   if (p.alpha == Acc(0)) p.k = 0;
   if (p.k == 0) p.alpha = p.beta == Acc(0) ? Acc(0) : Acc(-0.0);
+  /* Without k nothing is read of A and B, which may be null. C++ knows no offset from a null pointer. */
+  if (p.k == 0) p.a = p.b = reinterpret_cast<const Item *>(c);
   return p;
 }
-/* Checks the matrices and the options of a call, and sets the stride of C. */
-template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opts &opts) {
-  Args &p = *args;
+/* Checks the matrices and the options of a call. */
+template <class Args> cudaError_t gk__check_call(const Args &p, const gk_matmul_opts &opts) {
   const size_t m = p.m, n = p.n, k = p.k;
   const void *const a = p.a, *const b = p.b, *const c = p.c;
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(*p.a)));
   GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(*p.a)));
-  p.stride_c = opts.stride_c ? opts.stride_c : gk__saturated_product(m, p.ldc);
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(*p.c)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
     return gk__fail(cudaErrorInvalidValue,
@@ -11126,8 +11125,6 @@ template <class Args> cudaError_t gk__check_call(Args *args, const gk_matmul_opt
                     static_cast<int>(opts.precision));
   if (opts.plan < GK_PLAN_AUTO || opts.plan > GK_PLAN_SIMT)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is not a gk_plan", static_cast<int>(opts.plan));
-  /* Without k nothing is read of A and B, which may be null. C++ knows no offset from a null pointer. */
-  if (p.k == 0) p.a = p.b = reinterpret_cast<const typename Args::item_type *>(p.c);
   return cudaSuccess;
 }
 /* What gk_matmul_plan reports. */
@@ -11164,7 +11161,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   args p = gk__args_of_call<Acc>(a, b, c, m, n, k, options, func);
   if (path) *path = gk_matmul_path();
   if (m == 0 || n == 0) return cudaSuccess;
-  GK_TRY(gk__check_call(&p, options));
+  GK_TRY(gk__check_call(p, options));
 
   const gk__product_operand from_a = p.operand_a(), from_b = p.operand_b();
   const gk__product product = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
