@@ -10136,11 +10136,10 @@ struct gk__split_k {
   bool thin; /* the kernel of thin products computes C, with 32 sequences of FMAs in each partition */
   unsigned partitions;
   int depth;
+  bool operator==(const gk__split_k &other) const {
+    return thin == other.thin && partitions == other.partitions && depth == other.depth;
+  }
 };
-
-inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
-  return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
-}
 /* What the choice of a tile depends on. hopper: the gk__hopper_code whose kernels can compute the product. wanted: the
  * plan that the caller asks for. Without Hopper's kernels, 64 x 128 stands for all of theirs; otherwise the last of
  * gk__tiles stands for a tile that does not exist. */
@@ -10152,7 +10151,7 @@ struct gk__plan_query {
   unsigned hopper;
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && hopper == other.hopper && gk__same_split_k(order, other.order);
+           sms == other.sms && hopper == other.hopper && order == other.order;
   }
 };
 inline bool gk__is_hopper_plan(gk_plan plan) { return plan >= GK__PLAN_HOPPER_32_64 && plan <= GK__PLAN_HOPPER_128; }

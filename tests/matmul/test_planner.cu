@@ -64,9 +64,9 @@ TEST(cached_splits_and_tiles) {
       const size_t m = edge(51), n = edge(52), k = edge(53);
       const hook_split_k order = hook_plan_split_k<float>(m, n, k), twice = hook_plan_split_k<double>(m, n, k);
       for (int again = 0; again < 2; again++) {
-        EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k), order));
-        EXPECT(hook_same_split_k(hook_cached_split_k<double>(m, n, k), twice));
-        EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k + 64), hook_plan_split_k<float>(m, n, k + 64)));
+        EXPECT(hook_cached_split_k<float>(m, n, k) == order);
+        EXPECT(hook_cached_split_k<double>(m, n, k) == twice);
+        EXPECT(hook_cached_split_k<float>(m, n, k + 64) == hook_plan_split_k<float>(m, n, k + 64));
         for (const unsigned hopper : {0u, 1u, 2u}) {
           const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper};
           const hook_cut_plan<hook_tile_choice> cached = hook_cached_tiles<float>(query),

@@ -239,7 +239,7 @@ template <class T> static void check_functor(const problem &p, std::initializer_
 
 TEST(functor_of_the_epilogue) {
   const hook_split_k whole = {0, 1, 48};
-  EXPECT(hook_same_split_k(hook_plan_split_k<float>(141, 67, 40), whole));
+  EXPECT(hook_plan_split_k<float>(141, 67, 40) == whole);
   for (int i = 0; i < 4; i++) { /* the kernel of small products where neither operand is transposed */
     problem p = problem_of(141, i % 2 ? 67 : 68, 40);
     p.trans_a = i & 1, p.trans_b = i >> 1, p.alpha = -0.5, p.beta = i ? 0.5 : 0, p.batch = i == 3 ? 2 : 0;

@@ -112,7 +112,6 @@
 #define hook_reduce_partials gk__reduce_partials
 #define hook_reduction_clocks gk__reduction_clocks
 #define hook_round_to_tf32 gk__round_to_tf32
-#define hook_same_split_k gk__same_split_k
 #define hook_split_k gk__split_k
 #define hook_tensor_args gk__tensor_args
 #define hook_tile_choice gk__tile_choice
