@@ -13012,14 +13012,11 @@ GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char
   return gk__no_memory(cudaMallocAsync(ptr, bytes, stream), what, bytes);
 }
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream) {
-  gk_scratch created = {NULL, bytes, 0, 0};
-  GK_TRY(gk__failed(cudaGetDevice(&created.device), what));
-  GK_TRY(gk__temporary_memory(&created.ptr, bytes, what, stream));
-  const cudaError_t code = cudaMemsetAsync(created.ptr, 0, bytes, stream);
-  if (code == cudaSuccess)
-    *scratch = created;
-  else
-    cudaFreeAsync(created.ptr, stream);
+  *scratch = gk_scratch{NULL, bytes, 0, 0};
+  GK_TRY(gk__failed(cudaGetDevice(&scratch->device), what));
+  GK_TRY(gk__temporary_memory(&scratch->ptr, bytes, what, stream));
+  const cudaError_t code = cudaMemsetAsync(scratch->ptr, 0, bytes, stream);
+  if (code != cudaSuccess) cudaFreeAsync(scratch->ptr, stream);
   return gk__failed(code, what);
 }
 
