@@ -10898,13 +10898,12 @@ cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_pla
 
 /* The view of an operand, or of its copy at dest. */
 template <class Element>
-gk__operand_view<Element> gk__view_operand(const gk__operand_copy &plan, const gk__product_operand &from, size_t batch,
+gk__operand_view<Element> gk__view_operand(const gk__operand_copy &plan, const gk__product_operand &from,
                                            const unsigned char *dest) {
   gk__operand_view<Element> view;
   view.data = reinterpret_cast<const Element *>(plan.wanted ? reinterpret_cast<uintptr_t>(dest) : from.address);
   view.leading_dim = plan.wanted ? plan.leading_dim : from.leading_dim;
-  view.stride_batch = plan.wanted ? plan.matrix / plan.bytes : from.stride;
-  if (plan.one || batch == 1) view.stride_batch = 0;
+  view.stride_batch = plan.one ? 0 : plan.wanted ? plan.matrix / plan.bytes : from.stride;
   view.stride_term = plan.wanted ? plan.term / plan.bytes : 0;
   view.k_major = plan.k_major;
   view.split = plan.split;
@@ -10988,8 +10987,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
     const gk__product_operand from_a = p.operand_a(), from_b = p.operand_b();
     unsigned char *const work_a = area.memory ? area.memory + GK__WORK_FRONT : NULL;
     unsigned char *const work_b = work_a + plan.a.work_bytes(p.batch);
-    q.a = gk__view_operand<Element>(plan.a, from_a, p.batch, work_a);
-    q.b = gk__view_operand<Element>(plan.b, from_b, p.batch, work_b);
+    q.a = gk__view_operand<Element>(plan.a, from_a, work_a);
+    q.b = gk__view_operand<Element>(plan.b, from_b, work_b);
     q.k = p.k;
     q.condition.wanted = false;
     if (fallback_flag)

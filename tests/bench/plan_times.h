@@ -168,8 +168,8 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
   unsigned *const outside = reinterpret_cast<unsigned *>(bench.out + front);
   unsigned char *const work_a = reinterpret_cast<unsigned char *>(bench.out) + front + GK__WORK_FRONT;
   unsigned char *const work_b = work_a + plan.a.work_bytes(1);
-  args.a = gk__view_operand<Element>(plan.a, product.a, 1, work_a);
-  args.b = gk__view_operand<Element>(plan.b, product.b, 1, work_b);
+  args.a = gk__view_operand<Element>(plan.a, product.a, work_a);
+  args.b = gk__view_operand<Element>(plan.b, product.b, work_b);
   args.c = call->c, args.ldc = n, args.stride_c = m * n;
   args.m = m, args.n = n, args.k = k, args.batch = 1, args.alpha = 1, args.beta = 0;
   args.max_blocks = 0;
