@@ -10297,8 +10297,7 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
   gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_depth();
-  const unsigned most =
-      limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_PARTITIONS;
+  const unsigned most = limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit) : GK__MATMUL_PARTITIONS;
   for (unsigned s = 1; s <= most; s++) {
     query.order = gk__split_evenly(k, s, quantum);
     clocks[0][s] = clocks[1][s] = ~0ull;
