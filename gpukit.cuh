@@ -10930,10 +10930,8 @@ gk__raw_operand<Item> gk__prepared_operand(const gk__operand_copy &plan, const g
 
 /* The work area of a call on tensor cores, and for how many products of a batch it has room. */
 struct gk__work_area {
-  unsigned char *memory;
+  unsigned char *memory; /* the caller's, or NULL: the call allocates what the plan needs */
   size_t at_once;
-  size_t bytes;    /* that the call allocates; 0: the memory is the caller's, or there is none */
-  void *temporary; /* that memory; the call frees it */
 };
 /* A scratch without a work area is not an error: the call allocates one. */
 inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed) {
@@ -10942,12 +10940,11 @@ inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed)
                   "gk_matmul: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes",
                   scratch->work_bytes, needed);
 }
-/* The work area in the caller's scratch, if it has one; else the size of a temporary one. */
+/* The work area in the caller's scratch, if it has one; else for how many products a temporary one has room. */
 inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch, const gk_scratch *scratch,
                                       gk__work_area *area) {
   const size_t needed = plan.work_bytes(1), more = plan.work_bytes(2) - needed, enough = size_t(256) << 20;
-  *area = gk__work_area();
-  area->at_once = batch;
+  *area = gk__work_area{NULL, batch};
   if (needed == 0) return cudaSuccess;
   GK_TRY(gk__check_work_area(scratch, needed));
   size_t room = needed < enough ? enough : needed;
@@ -10956,7 +10953,6 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
     room = scratch->work_bytes;
   }
   if (more && (room - needed) / more < batch - 1) area->at_once = 1 + (room - needed) / more;
-  if (!area->memory) area->bytes = plan.work_bytes(area->at_once);
   return cudaSuccess;
 }
 /* Measures the partials of the strict kernels that follow an emulated product. The choice of these kernels depends on
@@ -11018,12 +11014,14 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
     if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p, &mma_cut, call)));
     if (Preparation == GK__PREPARE_BF16_TERMS) GK_TRY(gk__measure_fallback(p, call));
     GK_TRY(call->begin());
-    if (area.bytes) {
-      GK_TRY(gk__temporary_memory(&area.temporary, area.bytes, "gk_matmul", call->stream));
-      area.memory = static_cast<unsigned char *>(area.temporary);
+    const size_t bytes = area.memory ? 0 : plan.work_bytes(area.at_once);
+    void *temporary = NULL;
+    if (bytes) {
+      GK_TRY(gk__temporary_memory(&temporary, bytes, "gk_matmul", call->stream));
+      area.memory = static_cast<unsigned char *>(temporary);
     }
     return gk__free_temporary(gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_cut, area, call),
-                              area.temporary, "gk_matmul", call->stream);
+                              temporary, "gk_matmul", call->stream);
   }
 };
 /* Small products of half types (gk__is_small): by four groups of warps, each with a partition of k. Their operands are
