@@ -10509,6 +10509,10 @@ gk__small_tile_kernel(const gk__matmul_args<float, float, float, Func> &p) {
   if (p.trans_a || p.trans_b || p.partitions != 1) return gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, args>();
   return gk__portable_kernel<gk__small_block, args>(GK__KERNEL(gk__small_kernel<args>));
 }
+/* Whether rows and matrices begin at multiples of four elements. */
+template <class Item> bool gk__has_vector_rows(const Item *from, size_t leading_dim, size_t stride) {
+  return reinterpret_cast<uintptr_t>(from) % (4 * sizeof(Item)) == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
+}
 /* Where rows of C are not aligned, a thread stores its accumulators one by one, 16 bytes from those of the next thread.
  * With short k it is faster to store whole rows through shared memory: 2349 x 3902 x 33 takes 0.53 of the time, 1362 x
  * 1893 x 70 0.79, 3001 x 1027 x 257 0.89 and 1443 x 3342 x 690 as long; 4775 x 4154 x 1197 1.02 (H200, sm_90). */
@@ -10518,7 +10522,7 @@ struct gk__rows_block : gk__fma_block<64, 128, 8, 3> {
 template <class Args> bool gk__matmul_by_rows(const Args &p) {
   const size_t most_k = 768;
   return p.k <= most_k && p.partitions <= static_cast<unsigned>(gk__rows_block::groups) &&
-         (p.ldc % 4 || p.stride_c % 4 || reinterpret_cast<uintptr_t>(p.c) % (4 * sizeof(*p.c)));
+         !gk__has_vector_rows(p.c, p.ldc, p.stride_c);
 }
 /* The portable kernel that a plan names. */
 template <class Item, class Out, class Func>
@@ -10833,10 +10837,6 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
 template <class Func> struct gk__warp_tile_path<gk__matmul_args<float, float, float, Func>> {
   typedef gk__matmul_args<float, float, float, Func> args;
   typedef gk__warp_tile tile_type;
-  /* Whether rows and matrices begin at multiples of 16 bytes. */
-  static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
-    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
-  }
   static size_t tiles(const args &p) { return gk__tile_count(p.m, p.n, tile_type::bm, tile_type::bn); }
   static size_t blocks(const args &p, const gk__matmul_gpu &gpu) { return p.limited(static_cast<size_t>(gpu.sms)); }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
@@ -10845,7 +10845,7 @@ template <class Func> struct gk__warp_tile_path<gk__matmul_args<float, float, fl
     const size_t small_limit = 128, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
         p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
-        !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
+        !gk__has_vector_rows(p.a, p.lda, p.stride_a) || !gk__has_vector_rows(p.b, p.ldb, p.stride_b) ||
         tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         !gpu.has_smem(tile_type::warps * tile_type::smem))
       return false;
