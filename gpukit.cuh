@@ -10524,29 +10524,25 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
   return p.k <= most_k && p.partitions <= static_cast<unsigned>(gk__rows_block::groups) &&
          !gk__has_vector_rows(p.c, p.ldc, p.stride_c);
 }
-/* The portable kernel that a plan names. */
-template <class Item, class Out, class Func>
-gk__tile_kernel<gk__matmul_args<Item, Out, float, Func>>
-gk__portable_kernel_of(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan, const gk__matmul_gpu &) {
-  typedef gk__matmul_args<Item, Out, float, Func> args;
+/* The portable kernel that a plan names. The last argument is of the accumulators' type. */
+template <class Args>
+gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const gk__matmul_gpu &, float) {
   if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
-  if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<gk__fma_block<64, 64, 8, 4>, args>();
-  if (gk__matmul_by_rows(p)) return gk__portable_kernel<gk__rows_block, args>();
-  return gk__portable_kernel<gk__fma_block<64, 128, 8, 3>, args>();
+  if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<gk__fma_block<64, 64, 8, 4>, Args>();
+  if (gk__matmul_by_rows(p)) return gk__portable_kernel<gk__rows_block, Args>();
+  return gk__portable_kernel<gk__fma_block<64, 128, 8, 3>, Args>();
 }
-template <class Item, class Out, class Func>
-gk__tile_kernel<gk__matmul_args<Item, Out, double, Func>>
-gk__portable_kernel_of(const gk__matmul_args<Item, Out, double, Func> &, gk_plan plan, const gk__matmul_gpu &gpu) {
-  typedef gk__matmul_args<Item, Out, double, Func> args;
+template <class Args>
+gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const gk__matmul_gpu &gpu, double) {
   typedef gk__mma_f64_block<64, 128, 32, 1> wide;
   /* Its blocks have 90 KB of shared memory; those of sm_75 have 64 KB at most. Smaller tiles give the same bits. */
-  const bool has_wide = gpu.has_smem(gk__ring_bytes<wide, args>());
+  const bool has_wide = gpu.has_smem(gk__ring_bytes<wide, Args>());
   /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. The best portable plans of 932
    * products take 1.04 times as long without the tile of 32 x 32, 1.05 without 32 x 64, 1.01 without 64 x 128 (H200).
    */
-  if (plan == GK__PLAN_TILE_32) return gk__portable_kernel<gk__mma_f64_block<32, 32, 16, 4>, args>();
-  if (plan == GK__PLAN_TILE_64_128 && has_wide) return gk__portable_kernel<wide, args>();
-  return gk__portable_kernel<gk__mma_f64_block<32, 64, 16, 4>, args>();
+  if (plan == GK__PLAN_TILE_32) return gk__portable_kernel<gk__mma_f64_block<32, 32, 16, 4>, Args>();
+  if (plan == GK__PLAN_TILE_64_128 && has_wide) return gk__portable_kernel<wide, Args>();
+  return gk__portable_kernel<gk__mma_f64_block<32, 64, 16, 4>, Args>();
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10867,18 +10863,19 @@ template <class Func> struct gk__warp_tile_path<gk__matmul_args<float, float, fl
 template <class Args>
 cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__product_call *call,
                                size_t whole_batch = 0) {
+  typedef typename Args::acc_type Acc;
   p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
   const gk__cut_plan<gk__tile_choice> cut =
-      gk__cached_tiles<typename Args::acc_type>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan,
-                                                 call->gpu.sms, gk__hopper_path<Args>::hopper(p)});
-  const auto run = [&](const Args &panel, const gk__tile_choice &choice) {
-    return choice.tile_facts.hopper
-               ? gk__hopper_path<Args>::run(panel, choice.tile_facts, call)
-               : gk__matmul_tiles(gk__portable_kernel_of(panel, choice.tile_facts.plan, call->gpu), panel, call);
+      gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
+                             gk__hopper_path<Args>::hopper(p)});
+  const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
+    const gk__tile_facts &tile_facts = choice.tile_facts;
+    if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, tile_facts, call);
+    return gk__matmul_tiles(gk__portable_kernel_of(panel, tile_facts.plan, call->gpu, Acc()), panel, call);
   };
   if (cut.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
     call->measuring = true; /* the second panel may need partials, and the first one none */
