@@ -10396,15 +10396,15 @@ template <class Acc> gk__cut_plan<gk__tile_choice> gk__cached_tiles(const gk__pl
   return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tiles<Acc>(asked); });
 }
 
-/* A strict kernel whose blocks compute one work tile each, and what a launch needs to know of its configuration. Only
- * the kernel is compiled for each configuration, the launch once for all. */
-template <class Args> struct gk__tile_kernel {
-  gk__kernel<Args> kernel;
-  size_t bm, bn;        /* of the tile */
-  unsigned groups;      /* most groups in a block */
-  int thread_count;     /* of a group */
-  size_t ring_bytes;    /* of a group */
-  size_t spread_blocks; /* fewer blocks on a multiprocessor are spread evenly, if that is not 0 */
+/* A strict kernel, and what a launch needs to know of its configuration. Only the kernel is compiled for each
+ * configuration, the launch once for all. */
+template <class... Params> struct gk__tile_kernel {
+  gk__kernel<Params...> kernel;
+  size_t bm, bn;     /* of the tile */
+  unsigned groups;   /* most groups in a block */
+  int thread_count;  /* of a group */
+  size_t ring_bytes; /* of a group */
+  size_t resident;   /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
 };
 /* The bytes of a ring of operands. */
 template <class Config, class Args> size_t gk__ring_bytes() {
@@ -10461,7 +10461,7 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
      * multiprocessors that are free first. */
     const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
     const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-    const size_t smem = blocks_per_sm < tile_kernel.spread_blocks && sm_smem / (blocks_per_sm + 1) > block_smem
+    const size_t smem = blocks_per_sm < tile_kernel.resident && sm_smem / (blocks_per_sm + 1) > block_smem
                             ? sm_smem / (blocks_per_sm + 1)
                             : block_smem;
     return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
@@ -10804,24 +10804,19 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return GK__SM_90A_CODE;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? GK__SM_90_CODE : GK__ANY_CODE;
   }
-  /* A kernel, and what a launch needs to know of its shape. */
-  struct kernel_type {
-    gk__kernel<args, unsigned> kernel;
-    int resident, thread_count, smem;
-  };
-  template <class Shape> static kernel_type kernel() {
-    return {GK__KERNEL(gk__f64_kernel<Shape, args>), Shape::resident, Shape::producers + Shape::consumers,
-            Shape::ring_bytes};
+  template <class Shape> static gk__tile_kernel<args, unsigned> kernel() {
+    const auto of_shape = GK__KERNEL(gk__f64_kernel<Shape, args>);
+    return {of_shape, Shape::bm, Shape::bn, 1, Shape::producers + Shape::consumers, Shape::ring_bytes, Shape::resident};
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
     const gk_plan plan = tile_facts.plan;
-    const kernel_type tile_kernel = plan == GK__PLAN_HOPPER_32_64 ? kernel<gk__f64_32x64>()
-                                    : plan == GK__PLAN_HOPPER_64  ? kernel<gk__f64_64x64>()
-                                                                  : kernel<gk__f64_64x128>();
-    const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms * tile_kernel.resident));
+    const auto tile_kernel = plan == GK__PLAN_HOPPER_32_64 ? kernel<gk__f64_32x64>()
+                             : plan == GK__PLAN_HOPPER_64  ? kernel<gk__f64_64x64>()
+                                                           : kernel<gk__f64_64x128>();
+    const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms) * tile_kernel.resident);
     const auto launch = [=](const args &sub_batch, size_t work_count) {
       return gk__launch_product(*call, tile_kernel.kernel, work_count < max_grid ? work_count : max_grid,
-                                tile_kernel.thread_count, static_cast<size_t>(tile_kernel.smem), sub_batch,
+                                tile_kernel.thread_count, tile_kernel.ring_bytes, sub_batch,
                                 static_cast<unsigned>(work_count));
     };
     return gk__launch_batches(p, tile_facts.tile_count(p.m, p.n) * p.partitions, p.partitions > 1, call, launch, true);
