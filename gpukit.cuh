@@ -11864,11 +11864,9 @@ inline size_t gk__dist_columns(size_t n, size_t columns) {
   return columns < n ? columns : n;
 }
 inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns) {
-  const size_t max_bytes = static_cast<size_t>(-1) / 2; /* of one stage */
-  const size_t part_columns = gk__dist_columns(n, columns), row_bytes = part_columns * item_bytes;
-  if (row_bytes == 0 || part_columns > max_bytes / item_bytes || k > max_bytes / row_bytes) return 0;
-  const size_t stages = part_columns < n ? 2 : 1;
-  return k * row_bytes * stages;
+  const size_t part_columns = gk__dist_columns(n, columns), stages = part_columns < n ? 2 : 1;
+  const size_t stage_bytes = gk__saturated_product(k, gk__saturated_product(part_columns, item_bytes));
+  return stage_bytes > static_cast<size_t>(-1) / 2 ? 0 : stage_bytes * stages;
 }
 
 /* B, of which each rank has some rows, and the streams, events and buffer that gather it. */
