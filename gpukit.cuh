@@ -7712,8 +7712,10 @@ template <class Element, class Out, class Func = gk__identity>
 struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   gk__operand_view<Element> a, b;
   size_t k;
+  unsigned first_tile;     /* mma.sync: of this launch; tiles are numbered through the batch */
+  size_t partition_stages; /* mma.sync: stages of k in a partition; the last partition may have fewer */
   explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
-      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0) {}
+      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0), first_tile(0), partition_stages(0) {}
   void skip(size_t products) {
     a.skip(products);
     b.skip(products);
@@ -8207,13 +8209,6 @@ struct gk__mma_config {
                 "the permutation of 16-byte words needs rows of 64, or a multiple of 128, bytes");
 };
 
-/* The arguments of one launch of gk__mma_kernel. */
-template <class Element, class Out, class Func> struct gk__mma_args : gk__tensor_args<Element, Out, Func> {
-  unsigned first_tile = 0;     /* of this launch; tiles are numbered through the batch */
-  size_t partition_stages = 0; /* of k in a partition; the last partition may have fewer */
-  explicit gk__mma_args(const gk__tensor_args<Element, Out, Func> &p) : gk__tensor_args<Element, Out, Func>(p) {}
-};
-
 /* The offset of a 16-byte word in a tile in shared memory. K-major: a row has Bytes bytes of k. */
 template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
   return row_idx * Bytes + ((word_idx ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
@@ -8498,7 +8493,7 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
 
 /* One tile and one partition of k. The grid has tiles along x and partitions along y. */
 template <int Products, class Element, class Config, class Out, class Func>
-__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Element, Out, Func> p) {
+__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
 #ifndef GK__PASS_SM_90A
   typedef gk__mma_loop<Products, Element, Config> loop;
   typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
@@ -8566,23 +8561,21 @@ template <int Products, class Element, class Config> gk__mma_tile gk__mma_tile_o
           Config::thread_count};
 }
 template <class Element, class Out, class Func>
-cudaError_t gk__mma_launch(const gk__kernel<gk__mma_args<Element, Out, Func>> &kernel, const gk__mma_tile &mma_tile,
+cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>> &kernel, const gk__mma_tile &mma_tile,
                            gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
-  typedef gk__tensor_args<Element, Out, Func> args;
   const size_t tiles = gk__tile_count(p.m, p.n, mma_tile.bm, mma_tile.bn),
                k_stages = gk_ceil_div(p.k, mma_tile.stage_depth);
   p.partitions = static_cast<unsigned>(plan.partitions);
-  const auto launch = [=](const args &sub_batch, size_t blocks) -> cudaError_t {
-    gk__mma_args<Element, Out, Func> q(sub_batch);
-    q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
+  p.partition_stages = gk_ceil_div(k_stages, plan.partitions);
+  const auto launch = [=](gk__tensor_args<Element, Out, Func> sub_batch, size_t blocks) -> cudaError_t {
     const size_t all_tiles = blocks / plan.partitions;
     const size_t launch_tiles = gk__tiles_per_launch(all_tiles, sub_batch.max_blocks, plan.partitions, 0);
     for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += launch_tiles) {
       const size_t left = all_tiles - launch_begin, now = left < launch_tiles ? left : launch_tiles;
-      q.first_tile = static_cast<unsigned>(launch_begin);
+      sub_batch.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", kernel,
                                dim3(static_cast<unsigned>(now), static_cast<unsigned>(plan.partitions)),
-                               mma_tile.thread_count, mma_tile.smem(plan.stages), call->stream, q));
+                               mma_tile.thread_count, mma_tile.smem(plan.stages), call->stream, sub_batch));
     }
     return cudaSuccess;
   };
