@@ -7673,12 +7673,16 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitio
  * bandwidth, and costs less than a product that reads such an operand directly. There are two exceptions, both on
  * Hopper: the kernels can read an unaligned K-major A, and the tf32 kernels round and transpose as they load. */
 
-/* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). The half-precision
- * types may be incomplete here: emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
+/* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). For wgmma: the kind
+ * of its instruction; map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7 FLOAT32,
+ * 9 BFLOAT16, and 11 TFLOAT32, to which TMA rounds floats). The half-precision types may be incomplete here: emulated
+ * fp32 uses __nv_bfloat16 in files that do not include its header. */
 template <class Element> struct gk__tensor_type;
-template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75; };
-template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
-template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
+template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75, kind = 0, map = 6, operand = 6; };
+template <> struct gk__tensor_type<__nv_bfloat16> {
+  static const int bytes = 2, code = 80, kind = 1, map = 9, operand = 9;
+};
+template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80, kind = 2, map = 7, operand = 11; };
 /* The least b with x <= 2^b, at most 63. */
 inline unsigned gk__ceil_log2(size_t x) {
   unsigned bits = 0;
@@ -8768,13 +8772,6 @@ struct gk__no_path {
 
 #ifdef GK__HOPPER_BUILD
 
-/* map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7 FLOAT32, 9 BFLOAT16, and 11
- * TFLOAT32, to which TMA rounds floats). */
-template <class Element> struct gk__wgmma_type;
-template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6, operand = 6; };
-template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
-template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7, operand = 11; };
-
 /* CUtensorMap: describes a matrix to TMA. In words, because cicc splits the parameters of a kernel into their elements,
  * of which bytes would be eight times as many. */
 struct __align__(128) gk__tensor_map {
@@ -8908,7 +8905,7 @@ template <class Shape> GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk
 }
 template <class Element>
 GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk__wgmma_work_tile &work) {
-  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, begin = p.row_begin(work.matrix_idx) % (depth / 4),
+  const unsigned depth = 128 / gk__tensor_type<Element>::bytes, begin = p.row_begin(work.matrix_idx) % (depth / 4),
                  end = begin + p.k, block_count = (end + depth - 1) / depth,
                  first_block = min(p.cluster.k_rank() * p.k_blocks, block_count);
   return {first_block, min(p.k_blocks, block_count - first_block), begin, end};
@@ -8920,7 +8917,7 @@ GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk
  * their place only reach accumulators that are not stored. */
 template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
-  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
+  const unsigned depth = 128 / gk__tensor_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
   const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count;
   const bool k_major = OfB ? p.b_k_major : p.a_k_major, shared = (OfB ? p.cluster.row_shift : p.cluster.col_shift) > 0;
   /* The blocks that share it: this one, and that of the other row (b) or column (a). */
@@ -8978,7 +8975,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
 template <class Shape, class Element>
 GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const gk__wgmma_k_range &range,
                                    unsigned k_block) {
-  const unsigned bytes = gk__wgmma_type<Element>::bytes, depth = 128 / bytes,
+  const unsigned bytes = gk__tensor_type<Element>::bytes, depth = 128 / bytes,
                  first_idx = (range.first_block + k_block) * depth;
   const unsigned begin = (range.begin - min(range.begin, first_idx)) * bytes,
                  end = min(range.end - first_idx, depth) * bytes;
@@ -9100,7 +9097,7 @@ GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &
                                        float (&acc)[Shape::m64_count][Shape::acc_count],
                                        gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_block,
                                        unsigned end) {
-  const int kind = gk__wgmma_type<Element>::kind;
+  const int kind = gk__tensor_type<Element>::kind;
   if (kind == 2 || (p.a_k_major && p.b_k_major))
     gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, first_block, end);
   else if (p.a_k_major)
@@ -9163,7 +9160,7 @@ GK__D void gk__store_quads(const float *acc, const gk__quad_layout &layout, unsi
  * the accumulators of a warpgroup to a slab: those of eight quads of a thread, if they are rounded to half types, else
  * of four. */
 template <class Out> struct gk__wgmma_slab {
-  static const unsigned bytes = gk__wgmma_type<Out>::bytes, box_items = 128 / bytes, acc_count = 64 / bytes;
+  static const unsigned bytes = gk__tensor_type<Out>::bytes, box_items = 128 / bytes, acc_count = 64 / bytes;
   template <unsigned Slabs>
   static GK__D void fill(unsigned char *slabs, const float *acc, const gk__quad_layout &layout) {
     if (bytes == 4) {
@@ -9487,7 +9484,7 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
                      unsigned terms, unsigned box_rows, unsigned share_shift) {
-  typedef gk__wgmma_type<Element> type;
+  typedef gk__tensor_type<Element> type;
   return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
                              terms, v.stride_term, (v.k_major ? box_rows : 128u / type::bytes) >> share_shift);
@@ -9500,7 +9497,7 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
                unsigned terms) {
   const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
   const uintptr_t address = reinterpret_cast<uintptr_t>(v.data), lead_bytes = split > 1 ? address % 32 : 0;
-  const size_t lead = lead_bytes / gk__wgmma_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
+  const size_t lead = lead_bytes / gk__tensor_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
   p->split_shift = gk__ceil_log2(split);
   p->longer_count = static_cast<unsigned>(longer);
   p->lead = static_cast<unsigned>(lead);
@@ -9539,7 +9536,7 @@ template <class Shape, class Element, class Out, class Func> gk__wgmma_tile_kern
 template <class Element, class Out, class Func>
 bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<Func> &tile_kernel,
                         const gk__tensor_args<Element, Out, Func> &x, const gk__wgmma_cluster &cluster, unsigned sms) {
-  typedef gk__wgmma_type<Out> out_type;
+  typedef gk__tensor_type<Out> out_type;
   gk__wgmma_args<Func> &p = *args;
   p.swapped = tile_kernel.in_registers && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
@@ -9548,7 +9545,7 @@ bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<
   const size_t tiles_m =
                    split * gk_ceil_div(part_rows, static_cast<size_t>(tile_kernel.row_count) << cluster.row_shift),
                tiles_n = gk_ceil_div(col_count, static_cast<size_t>(tile_kernel.col_count) << cluster.col_shift);
-  const size_t depth = 128 / gk__wgmma_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count;
+  const size_t depth = 128 / gk__tensor_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count;
   const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
   const bool transposed = tile_kernel.in_registers && !p.swapped; /* see gk__quad_layout */
@@ -9639,7 +9636,7 @@ inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &costs, const g
 /* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes. */
 template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Element> &v) {
   return v.split > 1 ||
-         (reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim * gk__wgmma_type<Element>::bytes % 32 == 0);
+         (reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim * gk__tensor_type<Element>::bytes % 32 == 0);
 }
 struct gk__wgmma_choice {
   int tile_idx;
@@ -9735,7 +9732,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     gk__wgmma_query query = gk__wgmma_query();
     query.m = p.m;
     query.n = p.n;
-    query.k = gk__tile_count(p.k, 128 / gk__wgmma_type<Element>::bytes);
+    query.k = gk__tile_count(p.k, 128 / gk__tensor_type<Element>::bytes);
     query.batch = p.batch;
     query.split = p.a.split;
     query.row_penalty = InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85;
