@@ -8172,19 +8172,16 @@ template <class Element> struct gk__accumulators_half : gk__quad_accumulators<fl
   static const int mma_cols = base::mma_cols;
   GK__D explicit gk__accumulators_half(int t) : base(t) {}
   GK__D void multiply_step(const base::fragment &f) {
+    const float *const upper = f.a[0], *const lower = f.a[1];
+    const unsigned a[4] = {gk__pack_pair<Element>(upper[0], upper[1]), gk__pack_pair<Element>(lower[0], lower[1]),
+                           gk__pack_pair<Element>(upper[2], upper[3]), gk__pack_pair<Element>(lower[2], lower[3])};
     GK__UNROLL
-    for (int i = 0; i < 2; i += 2) {
-      const float *const upper = f.a[i], *const lower = f.a[i + 1];
-      const unsigned a[4] = {gk__pack_pair<Element>(upper[0], upper[1]), gk__pack_pair<Element>(lower[0], lower[1]),
-                             gk__pack_pair<Element>(upper[2], upper[3]), gk__pack_pair<Element>(lower[2], lower[3])};
-      GK__UNROLL
-      for (int j = 0; j < mma_cols; j++) {
-        float *const above = this->value[i * mma_cols + j], *const below = this->value[(i + 1) * mma_cols + j];
-        float sums[4] = {above[0], above[1], below[0], below[1]};
-        gk__mma_sync<Element>::add(sums, a, gk__pack_pair<Element>(f.b[j][0], f.b[j][1]),
-                                   gk__pack_pair<Element>(f.b[j][2], f.b[j][3]));
-        above[0] = sums[0], above[1] = sums[1], below[0] = sums[2], below[1] = sums[3];
-      }
+    for (int j = 0; j < mma_cols; j++) {
+      float *const above = this->value[j], *const below = this->value[mma_cols + j];
+      float sums[4] = {above[0], above[1], below[0], below[1]};
+      gk__mma_sync<Element>::add(sums, a, gk__pack_pair<Element>(f.b[j][0], f.b[j][1]),
+                                 gk__pack_pair<Element>(f.b[j][2], f.b[j][3]));
+      above[0] = sums[0], above[1] = sums[1], below[0] = sums[2], below[1] = sums[3];
     }
   }
 };
