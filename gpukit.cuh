@@ -8086,75 +8086,53 @@ template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsi
 }
 
 /* d += A B for a 16 x 8 tile and 32 bytes of k. The fragments are those of mma.sync.m16n8 (PTX ISA). The planner never
- * chooses bfloat16 or tf32 for code below compute_80, so the empty body never runs. */
+ * chooses bfloat16 or tf32 for code below compute_80, so the function does nothing for them there. */
 #ifdef __CUDA_ARCH__
-template <class Element> struct gk__mma_sync {
-  static GK__D void add(float (&)[4], const unsigned (&)[4], unsigned, unsigned) {}
-};
-template <> struct gk__mma_sync<__half> {
-  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+template <class Element> GK__D void gk__mma_sync(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  const bool is_f16 = std::is_same<Element, __half>::value;
 #if __CUDA_ARCH__ >= 800
+  if (is_f16)
     gk__ptx_mma_m16n8k16_f16(d, a, b0, b1);
-#else
-    for (int i = 0; i < 2; i++) gk__ptx_mma_m16n8k8_f16(d, a[i * 2], a[i * 2 + 1], i ? b1 : b0);
-#endif
-  }
-};
-#if __CUDA_ARCH__ >= 800
-template <> struct gk__mma_sync<__nv_bfloat16> {
-  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  else if (std::is_same<Element, __nv_bfloat16>::value)
     gk__ptx_mma_m16n8k16_bf16(d, a, b0, b1);
-  }
-};
-template <> struct gk__mma_sync<float> {
-  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  else
     gk__ptx_mma_m16n8k8_tf32(d, a, b0, b1);
-  }
-};
-#endif
 #else
-/* The elements of a 32-bit word, as floats. */
-template <class Element> struct gk__word_elements { /* __half */
-  static const int item_count = 2;
-  static GK__D float element_at(unsigned word, int i) {
-    const unsigned short bits = static_cast<unsigned short>(word >> (16 * i));
-    Element x;
-    memcpy(static_cast<void *>(&x), &bits, 2);
-    return gk__convert<float, Element>::from(x);
-  }
-};
-template <> struct gk__word_elements<__nv_bfloat16> {
-  static const int item_count = 2;
-  static GK__D float element_at(unsigned word, int i) { return __uint_as_float(i ? word & 0xffff0000u : word << 16); }
-};
-template <> struct gk__word_elements<float> {
-  static const int item_count = 1;
-  static GK__D float element_at(unsigned word, int) { return __uint_as_float(word); }
-};
+  for (int i = 0; i < 2 && is_f16; i++) gk__ptx_mma_m16n8k8_f16(d, a[i * 2], a[i * 2 + 1], i ? b1 : b0);
+#endif
+}
+#else
+/* Element i of a 32-bit word, as a float. */
+template <class Element> GK__D float gk__element_of_word(unsigned word, int i) { /* __half */
+  const unsigned short bits = static_cast<unsigned short>(word >> (16 * i));
+  Element x;
+  memcpy(static_cast<void *>(&x), &bits, 2);
+  return gk__convert<float, Element>::from(x);
+}
+template <> GK__D float gk__element_of_word<__nv_bfloat16>(unsigned word, int i) {
+  return __uint_as_float(i ? word & 0xffff0000u : word << 16);
+}
+template <> GK__D float gk__element_of_word<float>(unsigned word, int) { return __uint_as_float(word); }
 /* Emulation for the stand-in: one sequence of FMAs in the order of k for each accumulator. The order in hardware
  * differs, so the bits may differ, too. Lanes 4 g to 4 g + 3 hold rows g and g + 8 of A; four lanes hold a column of B.
  */
-template <class Element> struct gk__mma_sync {
-  static GK__D unsigned long long both(unsigned low, unsigned high) {
-    return low | static_cast<unsigned long long>(high) << 32;
-  }
-  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    const unsigned lane_id = gk_lane();
-    unsigned long long x[2][4], y[2][4];
-    for (unsigned quarter = 0; quarter < 4; quarter++)
-      for (unsigned i = 0; i < 2; i++) {
-        x[i][quarter] = __shfl_sync(~0u, both(a[i], a[i + 2]), static_cast<int>(lane_id / 4 * 4 + quarter));
-        y[i][quarter] = __shfl_sync(~0u, both(b0, b1), static_cast<int>((lane_id % 4 * 2 + i) * 4 + quarter));
+template <class Element> GK__D void gk__mma_sync(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  const unsigned lane_id = gk_lane();
+  unsigned long long x[2][4], y[2][4]; /* two words each, so that there are fewer shuffles */
+  const auto both = [](unsigned low, unsigned high) { return low | static_cast<unsigned long long>(high) << 32; };
+  for (unsigned quarter = 0; quarter < 4; quarter++)
+    for (unsigned i = 0; i < 2; i++) {
+      x[i][quarter] = __shfl_sync(~0u, both(a[i], a[i + 2]), static_cast<int>(lane_id / 4 * 4 + quarter));
+      y[i][quarter] = __shfl_sync(~0u, both(b0, b1), static_cast<int>((lane_id % 4 * 2 + i) * 4 + quarter));
+    }
+  for (unsigned word = 0; word < 8; word++)
+    for (int e = 0; e < 4 / gk__tensor_type<Element>::bytes; e++)
+      for (int i = 0; i < 4; i++) {
+        const unsigned long long of_a = x[i / 2][word % 4] >> word / 4 * 32, of_b = y[i % 2][word % 4] >> word / 4 * 32;
+        d[i] = gk__fma(gk__element_of_word<Element>(static_cast<unsigned>(of_a), e),
+                       gk__element_of_word<Element>(static_cast<unsigned>(of_b), e), d[i]);
       }
-    for (unsigned word = 0; word < 8; word++)
-      for (int e = 0; e < gk__word_elements<Element>::item_count; e++)
-        for (int i = 0; i < 4; i++)
-          d[i] = gk__fma(
-              gk__word_elements<Element>::element_at(static_cast<unsigned>(x[i / 2][word % 4] >> word / 4 * 32), e),
-              gk__word_elements<Element>::element_at(static_cast<unsigned>(y[i % 2][word % 4] >> word / 4 * 32), e),
-              d[i]);
-  }
-};
+}
 #endif
 
 /* Two elements of a half type in 32 bits, of which x is the lower. */
@@ -8179,8 +8157,8 @@ template <class Element> struct gk__accumulators_half : gk__quad_accumulators<fl
     for (int j = 0; j < mma_cols; j++) {
       float *const above = this->value[j], *const below = this->value[mma_cols + j];
       float sums[4] = {above[0], above[1], below[0], below[1]};
-      gk__mma_sync<Element>::add(sums, a, gk__pack_pair<Element>(f.b[j][0], f.b[j][1]),
-                                 gk__pack_pair<Element>(f.b[j][2], f.b[j][3]));
+      gk__mma_sync<Element>(sums, a, gk__pack_pair<Element>(f.b[j][0], f.b[j][1]),
+                            gk__pack_pair<Element>(f.b[j][2], f.b[j][3]));
       above[0] = sums[0], above[1] = sums[1], below[0] = sums[2], below[1] = sums[3];
     }
   }
@@ -8381,7 +8359,7 @@ template <class Config> struct gk__mma_accumulators {
       GK__UNROLL
       for (int j = 0; j < n; j++) {
         const int pos = i % 2 ? n - 1 - j : j; /* serpentine order: consecutive MMAs share an operand */
-        gk__mma_sync<Element>::add(value[i * n + pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
+        gk__mma_sync<Element>(value[i * n + pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
       }
     }
   }
