@@ -8069,18 +8069,14 @@ template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsi
   const unsigned long long mine = reinterpret_cast<uintptr_t>(row_data);
   const unsigned lane_id = gk_lane();
   for (unsigned i = 0; i < 4; i++) {
-    if (Trans) {
-      unsigned short half_bits[2];
-      for (unsigned j = 0; j < 2; j++) {
-        const unsigned long long address = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane_id % 4 * 2 + j));
-        memcpy(&half_bits[j],
-               reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(address)) + lane_id / 4 * 2, 2);
-      }
-      dest[i] = half_bits[0] | static_cast<unsigned>(half_bits[1]) << 16;
-    } else {
-      const unsigned long long address = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane_id / 4));
-      memcpy(&dest[i], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(address)) + lane_id % 4 * 4, 4);
+    unsigned short half_bits[2];
+    for (unsigned j = 0; j < 2; j++) {
+      const unsigned pos = lane_id % 4 * 2 + j, row_idx = Trans ? pos : lane_id / 4,
+                     col_idx = Trans ? lane_id / 4 : pos;
+      const unsigned long long address = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + row_idx));
+      memcpy(&half_bits[j], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(address)) + col_idx * 2, 2);
     }
+    dest[i] = half_bits[0] | static_cast<unsigned>(half_bits[1]) << 16;
   }
 #endif
 }
