@@ -8379,7 +8379,7 @@ template <class Config> struct gk__mma_accumulators {
  * float, so products with equal sums of term indices are of similar magnitude; the smallest come first. Tensor cores
  * truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
 template <int Products, class Element, class Config> struct gk__mma_loop {
-  static const int terms = GK__BF16_TERMS, index_sums = 3;
+  static const int terms = GK__BF16_TERMS;
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
                              const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
@@ -8398,10 +8398,9 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
                                                                               stage_a + terms * Config::a_bytes;
       gk__mma_accumulators<Config> stage_acc;
       GK__UNROLL
-      for (int index_sum = index_sums - 1; index_sum >= 0; index_sum--) {
+      for (int index_sum = terms - 1; index_sum >= 0; index_sum--) {
         GK__UNROLL
-        for (int i = 0; i < terms; i++) {
-          if (index_sum - i < 0 || index_sum - i >= terms) continue;
+        for (int i = 0; i <= index_sum; i++) {
           GK__UNROLL
           for (int k_step = 0; k_step < Config::k_steps; k_step++) {
             unsigned a_fragment[Config::wm / 16][4], b_fragment[Config::wn / 16][4];
