@@ -8163,21 +8163,23 @@ template <class Element> struct gk__accumulators_half : gk__quad_accumulators<fl
 /* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
 /* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. The ring has
- * Stages stages, each with Bytes bytes of k. In code for targets before compute_90 it has at most three, because most
- * of them have no room for more. The host asks for memory for Stages where a block may have as much. */
-template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_MAJOR,
-          int OrderB = GK__ANY_MAJOR>
+ * Stages stages, each with Bytes bytes of k of each term (Terms: 3 for emulated fp32). In code for targets before
+ * compute_90 it has at most three, because most of them have no room for more. The host asks for memory for Stages
+ * where a block may have as much. */
+template <int Terms, int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages,
+          int OrderA = GK__ANY_MAJOR, int OrderB = GK__ANY_MAJOR>
 struct gk__mma_config {
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
   static const int stages = Stages < 3 ? Stages : 3;
 #else
   static const int stages = Stages;
 #endif
-  static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, order_a = OrderA,
-                   order_b = OrderB;
+  static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, terms = Terms,
+                   order_a = OrderA, order_b = OrderB;
   static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
   static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one term */
-  static const int k_steps = Bytes / 32;                                   /* MMA steps in a stage */
+  static const int b_offset = Terms * a_bytes, stage_bytes = b_offset + Terms * b_bytes;
+  static const int k_steps = Bytes / 32;      /* MMA steps in a stage */
   static const int load_groups = k_steps - 1; /* groups of copies that load a stage: one after each step but the last */
   static_assert((Bytes == 64 || Bytes == 128) && TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 &&
                     WarpCols % 32 == 0 && WarpRows <= 64 && WarpCols <= 64,
@@ -8199,9 +8201,9 @@ template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsign
  * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
 
-/* Loads the tiles of one operand into the ring, stage by stage. Terms: 3 for emulated fp32. If k is not a multiple of a
- * stage, the first stage has the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows
- * beyond the matrix are not loaded: the accumulators that they contribute to are not stored. */
+/* Loads the tiles of one operand into the ring, stage by stage. If k is not a multiple of a stage, the first stage has
+ * the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows beyond the matrix are not
+ * loaded: the accumulators that they contribute to are not stored. */
 template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order> struct gk__mma_loader {
   static const int element_bytes = gk__tensor_type<Element>::bytes;
   static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per term and stage */
@@ -8280,17 +8282,16 @@ template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order
 };
 /* Loads the stages that are in flight before the main loop begins. */
 template <class Config, class LoaderA, class LoaderB>
-GK__D void gk__load_first_stages(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stages, int a_bytes,
-                                 int stage_bytes) {
+GK__D void gk__load_first_stages(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stages) {
   a.load_first(ring);
-  b.load_first(ring + a_bytes);
+  b.load_first(ring + Config::b_offset);
   gk__copy_commit();
   GK__UNROLL
   for (int s = 1; s < Config::stages - 1; s++) {
-    unsigned char *const stage_data = ring + s * stage_bytes;
+    unsigned char *const stage_data = ring + s * Config::stage_bytes;
     const bool exists = static_cast<unsigned>(s) < stages;
     a.load(stage_data, exists);
-    b.load(stage_data + a_bytes, exists);
+    b.load(stage_data + Config::b_offset, exists);
     gk__copy_commit();
   }
 }
@@ -8378,27 +8379,25 @@ template <class Config> struct gk__mma_accumulators {
 /* The main loop for emulated fp32: six products of bfloat16 terms. Term i has about 2^-8i of the magnitude of its
  * float, so products with equal sums of term indices are of similar magnitude; the smallest come first. Tensor cores
  * truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
-template <int Products, class Element, class Config> struct gk__mma_loop {
-  static const int terms = GK__BF16_TERMS;
+template <class Element, class Config, int Terms = Config::terms> struct gk__mma_loop {
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
                              const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
-    const int stage_bytes = terms * (Config::a_bytes + Config::b_bytes);
-    gk__load_first_stages<Config>(a, b, ring, stages_left, terms * Config::a_bytes, stage_bytes);
+    gk__load_first_stages<Config>(a, b, ring, stages_left);
     int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (; stages_left > 0; stages_left--) {
       gk__copy_wait<Config::stages - 2>();
       __syncthreads();
       const bool loads = stages_left >= static_cast<unsigned>(Config::stages);
-      a.load(ring + load_idx * stage_bytes, loads);
-      b.load(ring + load_idx * stage_bytes + terms * Config::a_bytes, loads);
+      a.load(ring + load_idx * Config::stage_bytes, loads);
+      b.load(ring + load_idx * Config::stage_bytes + Config::b_offset, loads);
       gk__copy_commit();
-      const unsigned char *const stage_a = ring + read_idx * stage_bytes, *const stage_b =
-                                                                              stage_a + terms * Config::a_bytes;
+      const unsigned char *const stage_a = ring + read_idx * Config::stage_bytes;
+      const unsigned char *const stage_b = stage_a + Config::b_offset;
       gk__mma_accumulators<Config> stage_acc;
       GK__UNROLL
-      for (int index_sum = terms - 1; index_sum >= 0; index_sum--) {
+      for (int index_sum = Terms - 1; index_sum >= 0; index_sum--) {
         GK__UNROLL
         for (int i = 0; i <= index_sum; i++) {
           GK__UNROLL
@@ -8420,18 +8419,16 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
 
 /* The main loop for half-precision types and tf32. The fragments of the next k step are loaded while the tensor cores
  * multiply those of this one. */
-template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
-  static const int terms = 1;
+template <class Element, class Config> struct gk__mma_loop<Element, Config, 1> {
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
                              const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
-    const int stage_bytes = Config::a_bytes + Config::b_bytes;
     unsigned a_fragment[2][Config::wm / 16][4], b_fragment[2][Config::wn / 16][4];
-    gk__load_first_stages<Config>(a, b, ring, stages_left, Config::a_bytes, stage_bytes);
+    gk__load_first_stages<Config>(a, b, ring, stages_left);
     gk__copy_wait<Config::stages - 2>();
     __syncthreads();
     reader_a.read(a_fragment[0], ring, 0);
-    reader_b.read(b_fragment[0], ring + Config::a_bytes, 0);
+    reader_b.read(b_fragment[0], ring + Config::b_offset, 0);
     int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (; stages_left > 0; stages_left--) {
@@ -8444,12 +8441,12 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
           __syncthreads();
         }
         const unsigned char *const stage_data =
-            ring + (k_step == Config::k_steps - 1 ? next_idx : read_idx) * stage_bytes;
+            ring + (k_step == Config::k_steps - 1 ? next_idx : read_idx) * Config::stage_bytes;
         reader_a.read(a_fragment[(k_step + 1) % 2], stage_data, (k_step + 1) % Config::k_steps);
-        reader_b.read(b_fragment[(k_step + 1) % 2], stage_data + Config::a_bytes, (k_step + 1) % Config::k_steps);
+        reader_b.read(b_fragment[(k_step + 1) % 2], stage_data + Config::b_offset, (k_step + 1) % Config::k_steps);
         if (k_step < Config::load_groups) {
-          a.load(ring + load_idx * stage_bytes, loads, k_step, Config::load_groups);
-          b.load(ring + load_idx * stage_bytes + Config::a_bytes, loads, k_step, Config::load_groups);
+          a.load(ring + load_idx * Config::stage_bytes, loads, k_step, Config::load_groups);
+          b.load(ring + load_idx * Config::stage_bytes + Config::b_offset, loads, k_step, Config::load_groups);
         }
         if (k_step == Config::load_groups - 1) {
           a.advance();
@@ -8466,10 +8463,9 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
 };
 
 /* One tile and one partition of k. The grid has tiles along x and partitions along y. */
-template <int Products, class Element, class Config, class Out, class Func>
+template <class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
 #ifndef GK__PASS_SM_90A
-  typedef gk__mma_loop<Products, Element, Config> loop;
   typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
   const size_t stage_depth = Config::bytes / gk__tensor_type<Element>::bytes;
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
@@ -8485,16 +8481,16 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
   {
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = work.partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
-    gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, loop::terms, Config::order_a> a(
+    gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, Config::terms, Config::order_a> a(
         p.a, work.batch, work.row0, p.m, k_begin, k_end);
-    gk__mma_loader<Element, Config::bn, Config::bytes, Config::thread_count, loop::terms, Config::order_b> b(
+    gk__mma_loader<Element, Config::bn, Config::bytes, Config::thread_count, Config::terms, Config::order_b> b(
         p.b, work.batch, work.col0, p.n, k_begin, k_end);
     const gk__mma_fragment_reader<Element, Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(
         row_idx, p.a.k_major);
     const gk__mma_fragment_reader<Element, Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(
         col_idx, p.b.k_major);
     const size_t stages = gk_ceil_div(k_end - k_begin, stage_depth);
-    loop::multiply(acc, a, b, reader_a, reader_b, ring, static_cast<unsigned>(stages));
+    gk__mma_loop<Element, Config>::multiply(acc, a, b, reader_a, reader_b, ring, static_cast<unsigned>(stages));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
   __syncthreads();
@@ -8526,11 +8522,11 @@ struct gk__mma_tile {
     return (ring_bytes > c_bytes ? ring_bytes : c_bytes) + GK__RING_ALIGNMENT;
   }
 };
-template <int Products, class Element, class Config> gk__mma_tile gk__mma_tile_of() {
+template <class Element, class Config> gk__mma_tile gk__mma_tile_of() {
   return {Config::bm,
           Config::bn,
           Config::bytes / gk__tensor_type<Element>::bytes,
-          (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::terms,
+          Config::stage_bytes,
           gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes,
           Config::thread_count};
 }
@@ -8614,25 +8610,25 @@ void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile,
  * 1 % over random shapes (half types: 128 x 128; tf32: 64 x 128, 128 x 256). The large one is compiled for each storage
  * order of the operands. */
 template <int Products, class Element> struct gk__mma_tiles { /* half types */
-  template <int OrderA, int OrderB> using large = gk__mma_config<128, 256, 64, 64, 128, 4, OrderA, OrderB>;
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
+  template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 256, 64, 64, 128, 4, OrderA, OrderB>;
+  typedef gk__mma_config<1, 64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.747, 0.974, 5.987, 0.001, 1}, {0.275, 0.225, 3.355, 1.895, 4}};
     return of_configs;
   }
 };
 template <> struct gk__mma_tiles<1, float> { /* tf32 */
-  template <int OrderA, int OrderB> using large = gk__mma_config<128, 128, 64, 64, 128, 3, OrderA, OrderB>;
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
+  template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 128, 64, 64, 128, 3, OrderA, OrderB>;
+  typedef gk__mma_config<1, 64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.727, 0.648, 5.683, 1.000, 2}, {0.459, 0.360, 3.207, 1.000, 4}};
     return of_configs;
   }
 };
 template <class Element>
-struct gk__mma_tiles<6, Element> { /* emulated fp32, which multiplies three terms of each operand */
-  template <int, int> using large = gk__mma_config<128, 128, 64, 32, 64, 2>; /* one kernel for all storage orders */
-  typedef gk__mma_config<64, 64, 32, 32, 64, 3> small_config;
+struct gk__mma_tiles<6, Element> { /* emulated fp32, which has one large kernel for all storage orders */
+  template <int, int> using large = gk__mma_config<GK__BF16_TERMS, 128, 128, 64, 32, 64, 2>;
+  typedef gk__mma_config<GK__BF16_TERMS, 64, 64, 32, 32, 64, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.608, 2.315, 5.072, 0.001, 2}, {0.871, 0.694, 2.769, 0.716, 3}};
     return of_configs;
@@ -8644,8 +8640,8 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
                        const gk__matmul_gpu &gpu) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
-  const gk__mma_tile large_tile = gk__mma_tile_of<Products, Element, large>(),
-                     small_tile = gk__mma_tile_of<Products, Element, typename tiles::small_config>();
+  const gk__mma_tile large_tile = gk__mma_tile_of<Element, large>(),
+                     small_tile = gk__mma_tile_of<Element, typename tiles::small_config>();
   int stages = large::stages;
   if (stages > 3 && !gpu.has_smem(large_tile.smem(stages))) stages = 3;
   gk__plan_mma_config(plans, 0, large_tile, stages, costs[0], m, n, k, batch, gpu);
@@ -8662,14 +8658,14 @@ cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__
   typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
   typedef typename tiles::small_config small_config;
   if (plan.config == 1)
-    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Products, Element, small_config, Out, Func>),
-                          gk__mma_tile_of<Products, Element, small_config>(), p, plan, call);
+    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Element, small_config, Out, Func>),
+                          gk__mma_tile_of<Element, small_config>(), p, plan, call);
   const bool a_k_major = p.a.k_major, b_k_major = p.b.k_major;
-  return gk__mma_launch(a_k_major && b_k_major ? GK__KERNEL(gk__mma_kernel<Products, Element, k_k, Out, Func>)
-                        : a_k_major            ? GK__KERNEL(gk__mma_kernel<Products, Element, k_mn, Out, Func>)
-                        : b_k_major            ? GK__KERNEL(gk__mma_kernel<Products, Element, mn_k, Out, Func>)
-                                               : GK__KERNEL(gk__mma_kernel<Products, Element, mn_mn, Out, Func>),
-                        gk__mma_tile_of<Products, Element, k_k>(), p, plan, call);
+  return gk__mma_launch(a_k_major && b_k_major ? GK__KERNEL(gk__mma_kernel<Element, k_k, Out, Func>)
+                        : a_k_major            ? GK__KERNEL(gk__mma_kernel<Element, k_mn, Out, Func>)
+                        : b_k_major            ? GK__KERNEL(gk__mma_kernel<Element, mn_k, Out, Func>)
+                                               : GK__KERNEL(gk__mma_kernel<Element, mn_mn, Out, Func>),
+                        gk__mma_tile_of<Element, k_k>(), p, plan, call);
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
@@ -10956,7 +10952,7 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
   template <class Args> static cudaError_t find_plan(gk__matmul_gpu *gpu) {
     typedef typename gk__mma_tiles<Products, Element>::small_config config;
     return gk__find_tensor_plan(
-        GK__KERNEL(gk__mma_kernel<Products, Element, config, typename Args::out_type, typename Args::func_type>),
+        GK__KERNEL(gk__mma_kernel<Element, config, typename Args::out_type, typename Args::func_type>),
         gk__tensor_type<Element>::code, gpu);
   }
   template <class Args> static cudaError_t run(const Args &p, const gk__product_plan &plan, gk__product_call *call) {
