@@ -7696,18 +7696,15 @@ using gk__tensor_element = typename std::conditional<gk__half_traits<Item>::is_h
 /* An operand as the tensor-core kernels read it: the base address and the strides are multiples of 16 bytes, unless it
  * is split. */
 template <class Element> struct gk__operand_view {
-  const Element *data;
+  const void *data;
   size_t leading_dim;  /* elements from one stored row to the next */
   size_t stride_batch; /* elements from one product to the next; 0: the whole batch shares one matrix */
   size_t stride_term;  /* elements from one bfloat16 term to the next (emulated fp32); else unused */
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
   void advance(size_t elements) {
-    const size_t bytes = elements * gk__tensor_type<Element>::bytes;
-    data = reinterpret_cast<const Element *>(reinterpret_cast<const unsigned char *>(data) + bytes);
+    data = static_cast<const unsigned char *>(data) + elements * gk__tensor_type<Element>::bytes;
   }
-  /* Moves on to the products of the batch behind the first `products`. */
-  void skip(size_t products) { advance(products * stride_batch); }
   /* Moves on to a row of A, or a column of B. */
   void skip_outer(size_t outer) { advance(outer * (k_major ? leading_dim : 1)); }
 };
@@ -7720,9 +7717,10 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   size_t partition_stages; /* mma.sync: stages of k in a partition; the last partition may have fewer */
   explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
       : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0), first_tile(0), partition_stages(0) {}
+  /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
-    a.skip(products);
-    b.skip(products);
+    a.advance(products * a.stride_batch);
+    b.advance(products * b.stride_batch);
     this->c += products * this->stride_c;
   }
   /* The product for a rectangle of C. */
@@ -8239,7 +8237,7 @@ template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order
     row_count = k_major ? outer_left : outer_left ? stage_depth : 0;
     bytes = !k_major && outer_left < word_items ? outer_left * element_bytes : 16;
     const size_t outer = outer0 + outer_idx;
-    from = reinterpret_cast<const unsigned char *>(p.data) + batch * p.stride_batch * element_bytes +
+    from = static_cast<const unsigned char *>(p.data) + batch * p.stride_batch * element_bytes +
            (k_major ? outer : k0) * line_bytes + (k_major ? k0 : outer) * element_bytes;
   }
   /* Copies group `group_idx` of `group_count` of the next stage, or nothing if there is none. There are no branches, so
@@ -9468,7 +9466,7 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   p->longer_count = static_cast<unsigned>(longer);
   p->lead = static_cast<unsigned>(lead);
   p->lda = static_cast<unsigned>(lda);
-  v.data = reinterpret_cast<const Element *>(address - lead_bytes); /* the type may be incomplete in this file */
+  v.data = reinterpret_cast<const void *>(address - lead_bytes);
   v.leading_dim *= split;
   const auto map = [&](gk__tensor_map *dest_map, size_t map_rows, size_t matrices) {
     return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, terms, p->box_rows,
@@ -10848,7 +10846,7 @@ template <class Element>
 gk__operand_view<Element> gk__view_operand(const gk__operand_copy &plan, const gk__product_operand &from,
                                            const unsigned char *dest) {
   gk__operand_view<Element> view;
-  view.data = reinterpret_cast<const Element *>(plan.wanted ? reinterpret_cast<uintptr_t>(dest) : from.address);
+  view.data = plan.wanted ? dest : reinterpret_cast<const void *>(from.address);
   view.leading_dim = plan.wanted ? plan.leading_dim : from.leading_dim;
   view.stride_batch = plan.one ? 0 : plan.wanted ? plan.matrix / plan.bytes : from.stride;
   view.stride_term = plan.wanted ? plan.term / plan.bytes : 0;
