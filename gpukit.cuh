@@ -8005,10 +8005,7 @@ __global__ void __launch_bounds__(gk__prepare_threads)
  * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
  * a sum stays below 2^126. */
 inline unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
-inline unsigned gk__max_split_bits(size_t k) {
-  const unsigned bits = gk__ceil_log2(k);
-  return (127u + (126u - bits) / 2) << 23;
-}
+inline unsigned gk__max_split_bits(size_t k) { return (127u + (126u - gk__ceil_log2(k)) / 2) << 23; }
 /* Launches the kernel for both operands, with at most block_limit blocks (0: no limit), but one for each operand. If
  * there is more work than resident blocks can do at once, each operand gets half of the blocks, or as many as it has
  * work tiles; if the caller limits the blocks, also those that the other one leaves. */
@@ -8038,10 +8035,9 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
    * become free first, and leave the others empty (tf32, 512^3 with mma.sync: 25.7 us instead of 13.3). */
   const size_t elements = a.row_count * a.col_count * a.batch + b.row_count * b.col_count * b.batch;
   const bool start_early = persistent && !block_limit && elements <= (size_t(1) << 22);
-  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__prepare_kernel<Preparation, Item>),
-                           static_cast<unsigned>(blocks_a + blocks_b), static_cast<unsigned>(gk__prepare_threads), 0,
-                           call.stream, a, b, static_cast<unsigned>(blocks_a), start_early, gk__min_split_bits(),
-                           gk__max_split_bits(k), strict);
+  return gk__launch_product(call, GK__KERNEL(gk__prepare_kernel<Preparation, Item>), blocks_a + blocks_b,
+                            gk__prepare_threads, 0, a, b, static_cast<unsigned>(blocks_a), start_early,
+                            gk__min_split_bits(), gk__max_split_bits(k), strict);
 }
 
 /* --- Tensor cores: portable kernels, mma.sync --------------------------------------------------------------------
@@ -9014,13 +9010,9 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
   }
 }
 
-/* The first of the two adjacent rows of a thread's fragment of b: its 16-byte word within a box of 32 rows by 32 k, and
- * its row within the 64 of the warpgroup. */
+/* The 16-byte word, in a box of 32 rows by 32 k, of the two adjacent rows of a thread's fragment of b. */
 GK__D unsigned gk__register_operand_word() {
   return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4;
-}
-GK__D unsigned gk__register_operand_row() {
-  return threadIdx.x / 64 % 2 * 32 + gk__register_operand_word() * 4 + threadIdx.x / 4 % 2 * 2;
 }
 
 /* The same with b in registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
@@ -9186,11 +9178,11 @@ GK__D gk__wgmma_work_tile gk__wgmma_group_tile(const gk__wgmma_params &p, gk__wg
   const unsigned col_idx = work.col_idx + group * 64;
   return {work.batch, work.matrix_idx, p.swapped ? col_idx : work.row_idx, p.swapped ? work.row_idx : col_idx};
 }
-/* The accumulators of this thread in that tile. */
+/* The accumulators of this thread in that tile. With b in registers they are of two adjacent rows of its fragment. */
 template <class Shape> GK__D gk__quad_layout gk__wgmma_quad_layout(const gk__wgmma_params &p) {
   const unsigned lane_id = threadIdx.x % 32, pair_idx = lane_id % 4 * 2;
   if (!Shape::in_registers::value) return {threadIdx.x % 128 / 32 * 16 + lane_id / 4, pair_idx, 8, false};
-  const unsigned row_idx = gk__register_operand_row();
+  const unsigned row_idx = threadIdx.x / 64 % 2 * 32 + gk__register_operand_word() * 4 + threadIdx.x / 4 % 2 * 2;
   return {p.swapped ? row_idx : pair_idx, p.swapped ? pair_idx : row_idx, 1, !p.swapped};
 }
 template <class Out, class Func>
@@ -9432,14 +9424,13 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 
 /* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
  * promotion is 128 bytes, because what follows belongs to other blocks. */
-inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
-                                size_t leading_dim, size_t batch, size_t stride_batch, size_t terms, size_t stride_term,
-                                unsigned box_rows) {
-  const size_t item_bytes = static_cast<size_t>(bytes);
+inline bool gk__make_tensor_map(gk__tensor_map *map, int type, size_t item_bytes, const void *data, size_t inner,
+                                size_t outer, size_t leading_dim, size_t batch, size_t stride_batch, size_t terms,
+                                size_t stride_term, unsigned box_rows) {
   const uint64_t dims[] = {inner, outer, batch, terms};
   const uint64_t strides[] = {leading_dim * item_bytes, batch > 1 ? stride_batch * item_bytes : 16,
                               terms > 1 ? stride_term * item_bytes : 16};
-  const unsigned sizes[] = {static_cast<unsigned>(128 / bytes), box_rows, 1, 1};
+  const unsigned sizes[] = {static_cast<unsigned>(128 / item_bytes), box_rows, 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
   const int swizzle_128 = 3, promote_128 = 2; /* of cuda.h */
   return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, swizzle_128,
