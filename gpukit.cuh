@@ -8172,6 +8172,7 @@ struct gk__mma_config {
                    order_a = OrderA, order_b = OrderB;
   static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
   static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one term */
+  typedef gk__shared_tile<TileRows, TileCols, thread_count> shared_tile;   /* the accumulators, over the ring */
   static const int b_offset = Terms * a_bytes, stage_bytes = b_offset + Terms * b_bytes;
   static const int k_steps = Bytes / 32;      /* MMA steps in a stage */
   static const int load_groups = k_steps - 1; /* groups of copies that load a stage: one after each step but the last */
@@ -8460,7 +8461,7 @@ template <class Element, class Config> struct gk__mma_loop<Element, Config, 1> {
 template <class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
 #ifndef GK__PASS_SM_90A
-  typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
+  typedef typename Config::shared_tile shared_tile;
   const size_t stage_depth = Config::bytes / gk__tensor_type<Element>::bytes;
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
   unsigned char *const ring = gk__align_shared<GK__RING_ALIGNMENT>(dynamic_shared);
@@ -8517,12 +8518,8 @@ struct gk__mma_tile {
   }
 };
 template <class Element, class Config> gk__mma_tile gk__mma_tile_of() {
-  return {Config::bm,
-          Config::bn,
-          Config::bytes / gk__tensor_type<Element>::bytes,
-          Config::stage_bytes,
-          gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes,
-          Config::thread_count};
+  const size_t stage_depth = Config::bytes / gk__tensor_type<Element>::bytes;
+  return {Config::bm, Config::bn, stage_depth, Config::stage_bytes, Config::shared_tile::bytes, Config::thread_count};
 }
 template <class Element, class Out, class Func>
 cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>> &kernel, const gk__mma_tile &mma_tile,
