@@ -7872,44 +7872,39 @@ GK__D void gk__split_to_bf16(unsigned (&term)[GK__BF16_TERMS], unsigned bits) {
 
 /* A vector of prepared elements: it is 16 bytes, or 16 bytes of each term. */
 template <int Preparation> struct gk__prepared_vector {
-  static const int items = Preparation == GK__PREPARE_COPY ? 8 : 4;
-  static const int bytes = 16 / items;
-  static const unsigned rows_per_load = 4; /* rows of which a thread has loads in flight */
-  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t, unsigned, unsigned) {
-    gk__word16 x;
-    GK__UNROLL
-    for (int i = 0; i < 4; i++) x.word[i] = Preparation == GK__PREPARE_TF32 ? gk__round_to_tf32(word[i]) : word[i];
-    *reinterpret_cast<gk__word16 *>(dest) = x;
-    return false;
-  }
+  static const int items = Preparation == GK__PREPARE_TF32 ? 4 : 8, bytes = 16 / items;
+  /* Rows of which a thread has loads in flight. */
+  static const unsigned rows_per_load = Preparation == GK__PREPARE_BF16_TERMS ? 2 : 4;
 };
-/* store() returns whether an element is not 0, and its magnitude as bits is not in [min_magnitude, max_magnitude). */
-template <> struct gk__prepared_vector<GK__PREPARE_BF16_TERMS> {
-  static const int items = 8, bytes = 2;
-  static const unsigned rows_per_load = 2;
-  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_term, unsigned min_magnitude,
-                          unsigned max_magnitude) {
-    gk__word16 terms[GK__BF16_TERMS];
-    bool out_of_range = false;
+template <int Preparation> GK__D void gk__store_prepared(const unsigned *word, unsigned char *dest) {
+  gk__word16 x;
+  GK__UNROLL
+  for (int i = 0; i < 4; i++) x.word[i] = Preparation == GK__PREPARE_TF32 ? gk__round_to_tf32(word[i]) : word[i];
+  *reinterpret_cast<gk__word16 *>(dest) = x;
+}
+/* Returns whether an element is not 0, and its magnitude as bits is not in [min_magnitude, max_magnitude). */
+GK__D bool gk__store_terms(const unsigned *word, unsigned char *dest, size_t to_term, unsigned min_magnitude,
+                           unsigned max_magnitude) {
+  gk__word16 terms[GK__BF16_TERMS];
+  bool out_of_range = false;
+  GK__UNROLL
+  for (int i = 0; i < 8; i += 2) {
+    unsigned low[GK__BF16_TERMS], high[GK__BF16_TERMS];
+    gk__split_to_bf16(low, word[i]);
+    gk__split_to_bf16(high, word[i + 1]);
     GK__UNROLL
-    for (int i = 0; i < items; i += 2) {
-      unsigned low[GK__BF16_TERMS], high[GK__BF16_TERMS];
-      gk__split_to_bf16(low, word[i]);
-      gk__split_to_bf16(high, word[i + 1]);
-      GK__UNROLL
-      for (int term = 0; term < GK__BF16_TERMS; term++) terms[term].word[i / 2] = low[term] >> 16 | high[term];
-      GK__UNROLL
-      for (int j = 0; j < 2; j++) {
-        const unsigned magnitude = word[i + j] & 0x7fffffffu;
-        out_of_range |= (magnitude != 0 && magnitude < min_magnitude) || magnitude >= max_magnitude;
-      }
+    for (int term = 0; term < GK__BF16_TERMS; term++) terms[term].word[i / 2] = low[term] >> 16 | high[term];
+    GK__UNROLL
+    for (int j = 0; j < 2; j++) {
+      const unsigned magnitude = word[i + j] & 0x7fffffffu;
+      out_of_range |= (magnitude != 0 && magnitude < min_magnitude) || magnitude >= max_magnitude;
     }
-    GK__UNROLL
-    for (int term = 0; term < GK__BF16_TERMS; term++)
-      *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(term) * to_term) = terms[term];
-    return out_of_range;
   }
-};
+  GK__UNROLL
+  for (int term = 0; term < GK__BF16_TERMS; term++)
+    *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(term) * to_term) = terms[term];
+  return out_of_range;
+}
 
 /* Rounds a square tile of a matrix, tile in_matrix, to tf32, and stores it transposed. By all threads of a block. */
 typedef unsigned gk__transpose_buffer[gk__transpose_tile][gk__transpose_tile + 1]; /* padded: no bank conflicts */
@@ -7988,8 +7983,10 @@ __global__ void __launch_bounds__(gk__prepare_threads)
       for (unsigned i = 0; i < prepared::rows_per_load; i++) {
         if (done + i * rows_per_pass >= row_count) break;
         vectors[i].shift_and_pad(p.col_count - col_idx);
-        if (prepared::store(vectors[i].word, dest + i * (rows_per_pass * p.to_ld), p.to_term, min_magnitude,
-                            max_magnitude))
+        unsigned char *const row_dest = dest + i * (rows_per_pass * p.to_ld);
+        if (Preparation != GK__PREPARE_BF16_TERMS)
+          gk__store_prepared<Preparation>(vectors[i].word, row_dest);
+        else if (gk__store_terms(vectors[i].word, row_dest, p.to_term, min_magnitude, max_magnitude))
           out_of_range = true;
       }
       from += prepared::rows_per_load * rows_per_pass * p.leading_dim;
