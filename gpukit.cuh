@@ -7353,11 +7353,10 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
       if (copies_x && r < row_count)
         x_vector::copy_to_ring(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
   }
-  GK__D void load_y_from_ring(const unsigned char *stage) {
+  GK__D void load_from_ring(const unsigned char *stage, int row_count, bool has_x) {
     GK__UNROLL
     for (int i = 0; i < vector_count; i++) y[i].load_from_ring(stage + y_offset(i));
-  }
-  GK__D void load_x_from_ring(const unsigned char *stage, int row_count) {
+    if (!has_x) return;
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
       if (r < row_count) x[r].load_from_ring(stage + x_offset(r));
@@ -7401,8 +7400,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
       quad_type quad;
       if (!copies_x) quad.load_x(x, x_row, x_k, row_count, 4, access);
       gk__copy_wait<shape::stages - 2>();
-      quad.load_y_from_ring(ring + stage);
-      if (copies_x) quad.load_x_from_ring(ring + stage, row_count);
+      quad.load_from_ring(ring + stage, row_count, copies_x);
       if (to_fetch >= 4)
         quad_type::copy_to_ring(ring + free_stage, y_ahead, y_step, x_ahead, x_row, row_count, copies_x);
       gk__copy_commit();
