@@ -6257,14 +6257,6 @@ template <class Config> GK__D void gk__end_of_step() {
     __syncthreads();
 }
 
-/* The configuration of a kernel: accumulators, tile of C, groups of a block at most, and the blocks that an SM must be
- * able to hold (of __launch_bounds__). bk: the k of a stage. */
-template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> struct gk__block_config {
-  typedef Sums sums;
-  typedef std::false_type by_rows; /* see gk__store_tile */
-  static const int bm = TileRows, bn = TileCols, bk = 16, stages = 3, groups = Groups, resident = Resident;
-};
-
 /* Raster order of the tiles of C: groups of eight rows of tiles, or another number, and inside a group column by
  * column. Blocks that run at the same time then share operands in L2. There are fewer than 2^31 tiles. */
 struct gk__raster_tile {
@@ -6553,31 +6545,18 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
   }
 }
 
-/* Stores what a thread has of a work tile: from registers (false_type), or in whole rows (true_type), through a tile in
- * shared memory that takes the place of the operands. */
-template <class Config, class Sums, class Acc, class Args>
-GK__D void gk__store_tile(std::false_type, Acc *, const Sums &acc, const Args &p, const gk__work_tile &work,
-                          int first_idx, int vector_count) {
-  gk__store_work_tile<gk__register_tile>(acc, p, work, first_idx, vector_count);
-}
-template <class Config, class Sums, class Args>
-GK__D void gk__store_tile(std::true_type, float *c_tile, const Sums &acc, const Args &p, const gk__work_tile &work,
-                          int first_idx, int vector_count) {
-  typedef gk__shared_tile<Config::bm, Config::bn, Sums::thread_count> shared_tile;
-  typedef gk__vector<float, Sums::vector_width> vector;
-  static_assert(shared_tile::bytes <= gk__operand_loaders<Config, typename Args::item_type, float>::items *
-                                          Config::stages * static_cast<int>(sizeof(float)),
-                "the tile fits into the ring of the operands");
-  gk__copy_wait<0>();
-  __syncthreads();
-  GK__UNROLL
-  for (int r = 0; r < Sums::vectors; r++) {
-    float *const dest = c_tile + acc.row_idx(first_idx + r) * shared_tile::pitch + acc.col_idx(first_idx + r);
-    if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
+/* The configuration of a kernel: accumulators, tile of C, groups of a block at most, and the blocks that an SM must be
+ * able to hold (of __launch_bounds__). bk: the k of a stage. */
+template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> struct gk__block_config {
+  typedef Sums sums;
+  static const int bm = TileRows, bn = TileCols, bk = 16, stages = 3, groups = Groups, resident = Resident;
+  /* Stores what a thread has of a work tile. Others may use the second parameter, the shared memory of the operands. */
+  template <class Acc, class Args>
+  static GK__D void store(const Sums &acc, Acc *, const Args &p, const gk__work_tile &work, int first_idx,
+                          int vector_count) {
+    gk__store_work_tile<gk__register_tile>(acc, p, work, first_idx, vector_count);
   }
-  __syncthreads();
-  if (threadIdx.x < Sums::thread_count) gk__store_work_tile<shared_tile>(c_tile, p, work);
-}
+};
 
 /* The kernel: multiplies one work tile. If the groups of a block have the partitions of a tile, it reduces them. */
 template <class Config, class Args>
@@ -6612,7 +6591,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     __syncthreads();
     gk__reduce_groups(acc, ring, group, groups, t, &first_idx, &vector_count);
   }
-  gk__store_tile<Config>(typename Config::by_rows(), ring, acc, p, work, first_idx, vector_count);
+  Config::store(acc, ring, p, work, first_idx, vector_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
@@ -10450,7 +10429,25 @@ template <class Item> bool gk__has_vector_rows(const Item *from, size_t leading_
  * With short k it is faster to store whole rows through shared memory: 2349 x 3902 x 33 takes 0.53 of the time, 1362 x
  * 1893 x 70 0.79, 3001 x 1027 x 257 0.89 and 1443 x 3342 x 690 as long; 4775 x 4154 x 1197 1.02 (H200, sm_90). */
 struct gk__rows_block : gk__fma_block<64, 128, 8, 3> {
-  typedef std::true_type by_rows;
+  /* The tile in shared memory takes the place of the operands. */
+  template <class Args>
+  static GK__D void store(const sums &acc, float *c_tile, const Args &p, const gk__work_tile &work, int first_idx,
+                          int vector_count) {
+    typedef gk__shared_tile<bm, bn, sums::thread_count> shared_tile;
+    typedef gk__vector<float, sums::vector_width> vector;
+    static_assert(shared_tile::bytes <= gk__operand_loaders<gk__rows_block, typename Args::item_type, float>::items *
+                                            stages * static_cast<int>(sizeof(float)),
+                  "the tile fits into the ring of the operands");
+    gk__copy_wait<0>();
+    __syncthreads();
+    GK__UNROLL
+    for (int r = 0; r < sums::vectors; r++) {
+      float *const dest = c_tile + acc.row_idx(first_idx + r) * shared_tile::pitch + acc.col_idx(first_idx + r);
+      if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
+    }
+    __syncthreads();
+    if (threadIdx.x < sums::thread_count) gk__store_work_tile<shared_tile>(c_tile, p, work);
+  }
 };
 template <class Args> bool gk__matmul_by_rows(const Args &p) {
   const size_t most_k = 768;
