@@ -6091,34 +6091,33 @@ GK__D void gk__multiply_outer(float (&value)[RowVectors * 4 * ColVectors][4],
 }
 
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has 4 x 8 threads, and each of them
- * ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie 16 rows and 32 columns from each other.
+ * Side x Side accumulators, in squares of 4 x 4 that lie 16 rows and 32 columns from each other.
  * Accumulators are numbered by vectors: `vectors` vectors of `vector_width` neighbours in a row of C. depth: the k of
  * one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand_loader). */
-template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk__accumulators {
-  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), lane_rows = 4, lane_cols = 8;
-  static const int vector_width = 4, vectors = ThreadRows * ThreadCols / vector_width, depth = 1;
+template <int TileRows, int TileCols, int Side> struct gk__accumulators {
+  static const int thread_count = TileRows / Side * (TileCols / Side), lane_rows = 4, lane_cols = 8;
+  static const int vector_width = 4, vectors = Side * Side / vector_width, depth = 1;
   static const bool natural = false;
-  static_assert(TileRows % (lane_rows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
-                    ThreadRows % 4 == 0 && ThreadCols % 4 == 0,
+  static_assert(TileRows % (lane_rows * Side) == 0 && TileCols % (lane_cols * Side) == 0 && Side % 4 == 0,
                 "whole warps");
   float value[vectors][vector_width];
   int first_row, first_col;
   const float *a_tile, *b_tile; /* this thread's operands in the current stage */
   typedef gk__vector<float, 4> vector;
   struct fragment {
-    vector a[ThreadRows / 4], b[ThreadCols / 4];
+    vector a[Side / 4], b[Side / 4];
   };
   GK__D explicit gk__accumulators(int t) {
-    const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * ThreadCols);
-    first_row = warp_id / tile_warps_n * (lane_rows * ThreadRows) + lane_id / lane_cols * 4;
-    first_col = warp_id % tile_warps_n * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
+    const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * Side);
+    first_row = warp_id / tile_warps_n * (lane_rows * Side) + lane_id / lane_cols * 4;
+    first_col = warp_id % tile_warps_n * (lane_cols * Side) + lane_id % lane_cols * 4;
   }
   /* Where vector r is in the tile. */
   GK__D int row_idx(int r) const {
-    const int i = r / (ThreadCols / 4);
+    const int i = r / (Side / 4);
     return first_row + i / 4 * (lane_rows * 4) + i % 4;
   }
-  GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
+  GK__D int col_idx(int r) const { return first_col + r % (Side / 4) * (lane_cols * 4); }
   /* Clears the accumulators. a and b: the operands' first stage. */
   GK__D void begin(const float *a, const float *b, bool, bool) {
     gk__clear(value);
@@ -6127,10 +6126,10 @@ template <int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_
   }
   GK__D void load(fragment *f, int k, int) const {
     GK__UNROLL
-    for (int i = 0; i < ThreadRows / 4; i++)
+    for (int i = 0; i < Side / 4; i++)
       f->a[i] = *reinterpret_cast<const vector *>(a_tile + k * (TileRows + 4) + i * lane_rows * 4);
     GK__UNROLL
-    for (int j = 0; j < ThreadCols / 4; j++)
+    for (int j = 0; j < Side / 4; j++)
       f->b[j] = *reinterpret_cast<const vector *>(b_tile + k * (TileCols + 4) + j * lane_cols * 4);
   }
   GK__D void multiply_step(const fragment &f) { gk__multiply_outer(value, f.a, f.b); }
@@ -6601,7 +6600,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
  * each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
  * Batches of 32^3 take 1.7 times as long without it. */
 
-/* The accumulators of a thread, 4 x 4: like gk__accumulators<32, 32, 4, 4>, but a thread's rows are four apart. */
+/* The accumulators of a thread, 4 x 4: like gk__accumulators<32, 32, 4>, but a thread's rows are four apart. */
 struct gk__accumulators_small {
   static const int thread_count = 64, vector_width = 4, vectors = 4;
   static const int pitch_a = 16 + 8, pitch_b = 32 + 8; /* those of gk__operand_loader */
@@ -10404,8 +10403,7 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
 /* Configurations of the portable kernel: blocks of threads that compute FMAs, Side x Side elements each, and blocks of
  * warps that multiply doubles on tensor cores. */
 template <int TileRows, int TileCols, int Side, int Groups>
-struct gk__fma_block : gk__block_config<gk__accumulators<TileRows, TileCols, Side, Side>, TileRows, TileCols, Groups> {
-};
+struct gk__fma_block : gk__block_config<gk__accumulators<TileRows, TileCols, Side>, TileRows, TileCols, Groups> {};
 template <int TileRows, int TileCols, int WarpRows, int Groups>
 struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, WarpRows, 32, 8>, TileRows, TileCols, Groups> {};
