@@ -1646,13 +1646,13 @@ template <int Bytes> GK__D void gk__ptx_cp_async_ca(unsigned dest, const void *s
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(dest), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
                : "memory");
 }
-GK__D void gk__ptx_cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+GK__D void gk__copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Waits until at most the last Pending groups of this thread are incomplete. */
-template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-}
+template <int Pending> GK__D void gk__copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory"); }
 #else
 #define GK__HAS_CP_ASYNC 0
+GK__D void gk__copy_commit() {} /* a copy is complete when gk__copy_async returns */
+template <int Pending> GK__D void gk__copy_wait() {}
 #endif
 
 /* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16.
@@ -5881,17 +5881,6 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
       x.value[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
     }
   *static_cast<vector *>(dest) = x;
-#endif
-}
-GK__D void gk__copy_commit() {
-#if GK__HAS_CP_ASYNC
-  gk__ptx_cp_async_commit_group();
-#endif
-}
-/* Waits until at most the last Pending groups of this thread are incomplete. */
-template <int Pending> GK__D void gk__copy_wait() {
-#if GK__HAS_CP_ASYNC
-  gk__ptx_cp_async_wait_group<Pending>();
 #endif
 }
 
