@@ -5738,9 +5738,8 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   }
 };
 
-/* The number of tiles, or of other units, that cover an extent of a product. */
+/* The number of tiles, or of other units, that cover an extent of a product, or m x n. */
 GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil_div(extent, tile_extent); }
-/* The tiles that cover m x n. */
 GK__HD size_t gk__tile_count(size_t m, size_t n, size_t tile_m, size_t tile_n) {
   return gk__tile_count(m, tile_m) * gk__tile_count(n, tile_n);
 }
@@ -5804,7 +5803,6 @@ template <class Query, class Find> auto gk__cached_plan(const Query &query, cons
   return cached.plan;
 }
 
-/* Sets accumulators to 0. */
 template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) {
   GK__UNROLL
   for (int i = 0; i < Rows * Cols; i++) value[i / Cols][i % Cols] = 0;
@@ -7546,14 +7544,12 @@ struct gk__product_call {
   }
   cudaError_t end(cudaError_t status) const { return gk__free_temporary(status, temporary, "gk_matmul", stream); }
 };
-/* Launches a kernel on the stream of the call. */
 template <class Kernel, class... Params>
 cudaError_t gk__launch_product(const gk__product_call &call, const Kernel &kernel, size_t blocks, int thread_count,
                                size_t smem, const Params &...params) {
   return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(thread_count),
                            smem, call.stream, params...);
 }
-/* Launches the kernel that reduces the partials of a batch. */
 template <class Out, class Acc, class Func>
 cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, const gk__product_call &call) {
   const size_t vectors = p.m * (gk__partial_ld(p.n) / 4) * p.batch;
