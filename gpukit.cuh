@@ -5604,6 +5604,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   size_t m, n, leading_dim, first_row, first_col, row_step;
   Acc alpha, beta;
   Func func;
+  bool padded; /* the rows have room for whole vectors: zeros are stored behind column n */
   GK__D Acc call(Acc value, size_t row_idx, size_t col_idx) const {
     return func(value, first_row + row_idx * row_step, first_col + col_idx);
   }
@@ -5647,6 +5648,11 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     const size_t room = n - col_idx;
     if (room >= Width && takes_vectors<Width>()) {
       store_vector(row_idx, col_idx, acc);
+    } else if (padded) {
+      Acc whole[Width];
+      GK__UNROLL
+      for (int i = 0; i < Width; i++) whole[i] = static_cast<size_t>(i) < room ? acc[i] : Acc(0);
+      store_vector(row_idx, col_idx, whole);
     } else {
       GK__UNROLL
       for (int i = 0; i < Width; i++)
@@ -5698,12 +5704,12 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
     return partitions > 1 ? gk__saturated_product(gk__partial_bytes<Acc>(m, n), partitions) : 0;
   }
   GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
-    return {c + product * stride_c, m, n, ldc, first_row, first_col, 1, alpha, beta, func};
+    return {c + product * stride_c, m, n, ldc, first_row, first_col, 1, alpha, beta, func, false};
   }
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
     Acc *const dest = partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim;
-    return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
+    return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity(), true};
   }
 };
 /* An operand as the caller stores it. */
@@ -9142,8 +9148,8 @@ GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Fun
   const size_t matrices = size_t(1) << p.split_shift, matrix_idx = work.matrix_idx;
   const size_t row_count = (p.m + matrices - 1 - matrix_idx) >> p.split_shift;
   Out *const dest = static_cast<Out *>(p.dest) + work.batch * p.stride_c + matrix_idx * p.ldc;
-  return {dest,        row_count, p.n,     p.ldc * matrices, p.first_row + matrix_idx,
-          p.first_col, matrices,  p.alpha, p.beta,           p.func};
+  return {dest,   row_count, p.n,  p.ldc * matrices, p.first_row + matrix_idx, p.first_col, matrices, p.alpha,
+          p.beta, p.func,    false};
 }
 
 /* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
@@ -9665,7 +9671,7 @@ struct gk__wgmma_tile_set
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
-    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 2, 365, 3023>, gk__wgmma_tile<128, 64, 2, 229, 717>,
+    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 2, 365, 1800>, gk__wgmma_tile<128, 64, 2, 229, 717>,
                       gk__wgmma_tile<64, 64, 4, 123, 859>> {};
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with other
  * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
