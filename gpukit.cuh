@@ -5604,7 +5604,6 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   size_t m, n, leading_dim, first_row, first_col, row_step;
   Acc alpha, beta;
   Func func;
-  bool padded; /* the rows have room for whole vectors: zeros are stored behind column n */
   GK__D Acc call(Acc value, size_t row_idx, size_t col_idx) const {
     return func(value, first_row + row_idx * row_step, first_col + col_idx);
   }
@@ -5648,11 +5647,6 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     const size_t room = n - col_idx;
     if (room >= Width && takes_vectors<Width>()) {
       store_vector(row_idx, col_idx, acc);
-    } else if (padded) {
-      Acc whole[Width];
-      GK__UNROLL
-      for (int i = 0; i < Width; i++) whole[i] = static_cast<size_t>(i) < room ? acc[i] : Acc(0);
-      store_vector(row_idx, col_idx, whole);
     } else {
       GK__UNROLL
       for (int i = 0; i < Width; i++)
@@ -5704,12 +5698,12 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
     return partitions > 1 ? gk__saturated_product(gk__partial_bytes<Acc>(m, n), partitions) : 0;
   }
   GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
-    return {c + product * stride_c, m, n, ldc, first_row, first_col, 1, alpha, beta, func, false};
+    return {c + product * stride_c, m, n, ldc, first_row, first_col, 1, alpha, beta, func};
   }
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
     Acc *const dest = partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim;
-    return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity(), true};
+    return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
   }
 };
 /* An operand as the caller stores it. */
@@ -6454,15 +6448,18 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
   }
   /* Stores the vectors of Width elements of the matrix that are in the tile, with adjacent threads on adjacent ones. If
    * the matrix is not Aligned, they are not the vectors of the tile, and four elements of each row are in none, some at
-   * its begin and the others at its end: store_ends stores these. The epilogue's matrix begins at the tile. */
+   * its begin and the others at its end: store_ends stores these. The epilogue's matrix begins at the tile. padded: the
+   * matrix is one of partials, whose rows have room for whole vectors. The last one is then stored whole, because a lane
+   * that stores single elements holds up the others of its warp; nothing depends on what is behind column n. */
   template <int Width, bool Aligned, class Epilogue>
-  static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue) {
+  static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue, bool padded) {
     const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors,
                    batch = Layout::batch_items / Width; /* vectors that are read before the first one is stored */
     static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
                   "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
     const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
+    const unsigned stored_cols = padded ? gk_round_up(col_count, 4u) : col_count;
     const unsigned thread = threadIdx.x % Threads;
     const unsigned first_row = thread / row_vectors, vector_idx = thread % row_vectors;
     const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * Width - offset;
@@ -6476,7 +6473,7 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
       for (unsigned j = 0; j < batch; j++) {
         const unsigned row_idx = row0 + j * row_step;
         if (row_idx >= row_count) break;
-        if (col_idx + Width <= col_count)
+        if (col_idx + Width <= stored_cols)
           epilogue.store_vector(row_idx, col_idx, x[j]);
         else
           epilogue.store(row_idx, col_idx, x[j]);
@@ -6492,13 +6489,14 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
     }
   }
   template <class Epilogue>
-  static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
+  static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0,
+                          bool padded = false) {
     const Epilogue of_tile = epilogue.from(row0, col0);
     const int vector_items = Epilogue::vector_items;
     if (epilogue.template takes_vectors<vector_items>()) {
-      store_vectors<vector_items, true>(c_tile, of_tile);
+      store_vectors<vector_items, true>(c_tile, of_tile, padded);
     } else {
-      store_vectors<4, false>(c_tile, of_tile);
+      store_vectors<4, false>(c_tile, of_tile, false);
       store_ends(c_tile, of_tile);
     }
   }
@@ -8451,7 +8449,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
   __syncthreads();
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
-  gk__store_work_tile<shared_tile>(c_tile, p, work);
+  gk__store_work_tile<shared_tile>(c_tile, p, work, p.partials != NULL);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
@@ -9148,8 +9146,8 @@ GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Fun
   const size_t matrices = size_t(1) << p.split_shift, matrix_idx = work.matrix_idx;
   const size_t row_count = (p.m + matrices - 1 - matrix_idx) >> p.split_shift;
   Out *const dest = static_cast<Out *>(p.dest) + work.batch * p.stride_c + matrix_idx * p.ldc;
-  return {dest,   row_count, p.n,  p.ldc * matrices, p.first_row + matrix_idx, p.first_col, matrices, p.alpha,
-          p.beta, p.func,    false};
+  return {dest,        row_count, p.n,     p.ldc * matrices, p.first_row + matrix_idx,
+          p.first_col, matrices,  p.alpha, p.beta,           p.func};
 }
 
 /* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
@@ -9956,7 +9954,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   gk__ptx_bar_sync<sums_of::thread_count>(1); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<sums_of::thread_count>(1);
-  gk__store_work_tile<typename Config::shared_tile>(shared, p, done);
+  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, p.partials != NULL);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
