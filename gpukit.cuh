@@ -8330,8 +8330,10 @@ template <class Config> struct gk__mma_accumulators {
 };
 
 /* The main loop for emulated fp32: six products of bfloat16 terms. Term i has about 2^-8i of the magnitude of its
- * float, so products with equal sums of term indices are of similar magnitude; the smallest come first. Tensor cores
- * truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
+ * float, so products with equal sums of term indices are of similar magnitude; in a k step the smallest come first.
+ * Each term is read once for them: if each product read its two, shared memory would take longer than the tensor cores.
+ * Tensor cores truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with
+ * rounding. */
 template <class Element, class Config, int Terms = Config::terms> struct gk__mma_loop {
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
@@ -8350,16 +8352,18 @@ template <class Element, class Config, int Terms = Config::terms> struct gk__mma
       const unsigned char *const stage_b = stage_a + Config::b_offset;
       gk__mma_accumulators<Config> stage_acc;
       GK__UNROLL
-      for (int index_sum = Terms - 1; index_sum >= 0; index_sum--) {
+      for (int k_step = 0; k_step < Config::k_steps; k_step++) {
+        unsigned a_fragment[Terms][Config::wm / 16][4], b_fragment[Terms][Config::wn / 16][4];
         GK__UNROLL
-        for (int i = 0; i <= index_sum; i++) {
+        for (int i = Terms - 1; i >= 0; i--) {
+          reader_a.read(a_fragment[i], stage_a + i * Config::a_bytes, k_step);
+          reader_b.read(b_fragment[i], stage_b + i * Config::b_bytes, k_step);
+        }
+        GK__UNROLL
+        for (int index_sum = Terms - 1; index_sum >= 0; index_sum--) {
           GK__UNROLL
-          for (int k_step = 0; k_step < Config::k_steps; k_step++) {
-            unsigned a_fragment[Config::wm / 16][4], b_fragment[Config::wn / 16][4];
-            reader_a.read(a_fragment, stage_a + i * Config::a_bytes, k_step);
-            reader_b.read(b_fragment, stage_b + (index_sum - i) * Config::b_bytes, k_step);
-            stage_acc.template add<Element>(a_fragment, b_fragment);
-          }
+          for (int i = 0; i <= index_sum; i++)
+            stage_acc.template add<Element>(a_fragment[i], b_fragment[index_sum - i]);
         }
       }
       acc.add(stage_acc);
