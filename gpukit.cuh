@@ -7001,8 +7001,8 @@ GK__D void gk__cluster_barrier_relaxed() {
   gk__ptx_barrier_cluster_wait_acquire();
 }
 
-/* The loads and the MMAs of a consumer thread. The storage order of the operands is known at compile time, so that all
- * loads of a stage have one address and constant offsets. */
+/* The loads and the MMAs of a thread for one stage. The storage order of the operands is known at compile time, so that
+ * all loads of a stage have one address and constant offsets. */
 template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
@@ -7040,64 +7040,68 @@ template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
     gk__ptx_mma_m16n8_f64<quads>(sums->value[i * mma_cols + j], sums->value[(i + 1) * mma_cols + j], f.a[i], f.a[i + 1],
                                  f.b[j]);
   }
-  /* Multiplies a stage, whose operands are in `now`. If there is one More, its operands are loaded meanwhile, a few
-   * after each MMA, so that the tensor cores wait neither for loads nor for the barrier. The compiler would not find
-   * this order. */
-  template <bool More>
-  GK__D void multiply_stage(sums_of *sums, const fragment_of &now, fragment_of *next, pipeline *pipe) const {
-    const int loads_per_mma = load_count / mma_count;
-    const unsigned empty = pipe->empty_barrier();
-    pipe->advance();
-    const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(pipe->full_barrier(), pipe->phase);
-    multiply(sums, now, 0);
-    if (!ready) gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+};
+/* A consumer warp's product for one tile. The operands of the next stage are loaded while those of this one are
+ * multiplied, a few loads after each MMA, so that the tensor cores wait neither for loads nor for the barrier. The
+ * compiler would not find this order. */
+template <bool More, class Stage, class Sums, class Fragment>
+GK__D void gk__f64_multiply_stage(const Stage &stage, Sums *sums, const Fragment &now, Fragment *next,
+                                  typename Stage::pipeline *pipe) {
+  const int loads_per_mma = Stage::load_count / Stage::mma_count;
+  const unsigned empty = pipe->empty_barrier();
+  pipe->advance();
+  const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(pipe->full_barrier(), pipe->phase);
+  stage.multiply(sums, now, 0);
+  if (!ready) gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+  GK__UNROLL
+  for (int n = 0; n < Stage::mma_count; n++) {
+    if (n > 0) stage.multiply(sums, now, n);
+    if (n == Stage::mma_cols - 1) gk__ptx_mbarrier_arrive(empty); /* all operands of the stage are in registers */
     GK__UNROLL
-    for (int n = 0; n < mma_count; n++) {
-      if (n > 0) multiply(sums, now, n);
-      if (n == mma_cols - 1) gk__ptx_mbarrier_arrive(empty); /* all operands of the stage are in registers */
-      GK__UNROLL
-      for (int l = n * loads_per_mma; l < (n + 1) * loads_per_mma; l++)
-        if (More) load(next, *pipe, l);
-    }
+    for (int l = n * loads_per_mma; l < (n + 1) * loads_per_mma; l++)
+      if (More) stage.load(next, *pipe, l);
   }
-  /* The last stage, of which only the first `rest` k exist. A is replaced by -0 and B by 0 past these: adding their
-   * product changes no accumulator. */
-  GK__D void multiply_rest(sums_of *sums, fragment_of *f, pipeline *pipe, int rest) const {
+}
+/* The last stage, of which only the first `rest` k exist. A is replaced by -0 and B by 0 past these: adding their
+ * product changes no accumulator. */
+template <class Stage, class Sums, class Fragment>
+GK__D void gk__f64_multiply_rest(const Stage &stage, Sums *sums, Fragment *f, typename Stage::pipeline *pipe,
+                                 int rest) {
+  gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+  GK__UNROLL
+  for (int l = 0; l < Stage::load_count; l++) {
+    stage.load(f, *pipe, l);
+    if (l % Stage::quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest)
+      stage.operand(f, l) = l < Stage::a_count ? -0.0 : 0.0;
+  }
+  GK__UNROLL
+  for (int n = 0; n < Stage::mma_count; n++) stage.multiply(sums, *f, n);
+  gk__ptx_mbarrier_arrive(pipe->empty_barrier());
+  pipe->advance();
+}
+template <class Stage, class Sums>
+GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipeline *pipe, int k) {
+  typename Sums::fragment fragment[2];
+  int stages = k / Sums::depth;
+  const int rest = k % Sums::depth;
+  if (stages > 0) {
     gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
     GK__UNROLL
-    for (int l = 0; l < load_count; l++) {
-      load(f, *pipe, l);
-      if (l % quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest) operand(f, l) = l < a_count ? -0.0 : 0.0;
-    }
-    GK__UNROLL
-    for (int n = 0; n < mma_count; n++) multiply(sums, *f, n);
-    gk__ptx_mbarrier_arrive(pipe->empty_barrier());
-    pipe->advance();
+    for (int l = 0; l < Stage::load_count; l++) stage.load(&fragment[0], *pipe, l);
   }
-  /* Multiplies the operands of one tile. */
-  GK__D void multiply_tile(sums_of *sums, pipeline *pipe, int k) const {
-    fragment_of fragment[2];
-    int stages = k / sums_of::depth;
-    const int rest = k % sums_of::depth;
-    if (stages > 0) {
-      gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
-      GK__UNROLL
-      for (int l = 0; l < load_count; l++) load(&fragment[0], *pipe, l);
-    }
-    GK__UNROLL_BY(1)
-    for (; stages > 2; stages -= 2) {
-      multiply_stage<true>(sums, fragment[0], &fragment[1], pipe);
-      multiply_stage<true>(sums, fragment[1], &fragment[0], pipe);
-    }
-    if (stages == 2) {
-      multiply_stage<true>(sums, fragment[0], &fragment[1], pipe);
-      multiply_stage<false>(sums, fragment[1], &fragment[0], pipe);
-    } else if (stages == 1) {
-      multiply_stage<false>(sums, fragment[0], &fragment[1], pipe);
-    }
-    if (rest) multiply_rest(sums, &fragment[0], pipe, rest);
+  GK__UNROLL_BY(1)
+  for (; stages > 2; stages -= 2) {
+    gk__f64_multiply_stage<true>(stage, sums, fragment[0], &fragment[1], pipe);
+    gk__f64_multiply_stage<true>(stage, sums, fragment[1], &fragment[0], pipe);
   }
-};
+  if (stages == 2) {
+    gk__f64_multiply_stage<true>(stage, sums, fragment[0], &fragment[1], pipe);
+    gk__f64_multiply_stage<false>(stage, sums, fragment[1], &fragment[0], pipe);
+  } else if (stages == 1) {
+    gk__f64_multiply_stage<false>(stage, sums, fragment[0], &fragment[1], pipe);
+  }
+  if (rest) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, rest);
+}
 #endif
 
 /* work_count: the work tiles of the launch. */
@@ -7151,13 +7155,13 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
       const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.work_partitions());
       const int k = gk__partition_range(p, work.partition).depth;
       if (!p.trans_a && !p.trans_b)
-        gk__f64_stage<Shape, true, false>(sums, pipe.data).multiply_tile(&sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
       else if (!p.trans_a)
-        gk__f64_stage<Shape, true, true>(sums, pipe.data).multiply_tile(&sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, true, true>(sums, pipe.data), &sums, &pipe, k);
       else if (!p.trans_b)
-        gk__f64_stage<Shape, false, false>(sums, pipe.data).multiply_tile(&sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, false, false>(sums, pipe.data), &sums, &pipe, k);
       else
-        gk__f64_stage<Shape, false, true>(sums, pipe.data).multiply_tile(&sums, &pipe, k);
+        gk__f64_consume(gk__f64_stage<Shape, false, true>(sums, pipe.data), &sums, &pipe, k);
       gk__store_work_tile<gk__register_tile>(sums, p, work);
     }
   }
