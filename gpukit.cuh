@@ -1646,13 +1646,15 @@ template <int Bytes> GK__D void gk__ptx_cp_async_ca(unsigned dest, const void *s
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(dest), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
                : "memory");
 }
-GK__D void gk__copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+GK__D void gk__ptx_cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Waits until at most the last Pending groups of this thread are incomplete. */
-template <int Pending> GK__D void gk__copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory"); }
+template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
 #else
 #define GK__HAS_CP_ASYNC 0
-GK__D void gk__copy_commit() {} /* a copy is complete when gk__copy_async returns */
-template <int Pending> GK__D void gk__copy_wait() {}
+GK__D void gk__ptx_cp_async_commit_group() {} /* a copy is complete when gk__copy_async returns */
+template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {}
 #endif
 
 /* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16.
@@ -5657,7 +5659,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
 };
 
 /* The rows of a matrix of partials are padded to whole vectors. */
-GK__HD size_t gk__partial_ld(size_t n) { return gk_round_up(n, size_t(4)); }
+template <class Count> GK__HD Count gk__partial_ld(Count n) { return gk_round_up(n, Count(4)); }
 /* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
 template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
@@ -6233,8 +6235,8 @@ struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, 
 /* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each
  * group of a block has a named barrier of its own, as groups may take different branches at the end of a step. */
 template <class Config> GK__D void gk__end_of_step() {
-  gk__copy_commit();
-  gk__copy_wait<Config::stages - 2>();
+  gk__ptx_cp_async_commit_group();
+  gk__ptx_cp_async_wait_group<Config::stages - 2>();
 #ifdef __CUDA_ARCH__
   if (Config::groups > 1)
     gk__ptx_bar_sync<Config::sums::thread_count>(1 + threadIdx.x / Config::sums::thread_count);
@@ -6286,7 +6288,7 @@ GK__D int gk__fill_ring(OperandA &a, OperandB &b, size_t lda, size_t ldb, Item *
       a.store(stage, lda, depth);
       b.store(stage + OperandA::items, ldb, depth);
     }
-    if (s < Config::stages - 2) gk__copy_commit();
+    if (s < Config::stages - 2) gk__ptx_cp_async_commit_group();
     depth -= Config::bk;
   }
   return depth;
@@ -6449,8 +6451,8 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
   /* Stores the vectors of Width elements of the matrix that are in the tile, with adjacent threads on adjacent ones. If
    * the matrix is not Aligned, they are not the vectors of the tile, and four elements of each row are in none, some at
    * its begin and the others at its end: store_ends stores these. The epilogue's matrix begins at the tile. padded: the
-   * matrix is one of partials, whose rows have room for whole vectors. The last one is then stored whole, because a lane
-   * that stores single elements holds up the others of its warp; nothing depends on what is behind column n. */
+   * matrix is one of partials, whose rows have room for whole vectors. The last one is then stored whole, because a
+   * lane that stores single elements holds up the others of its warp; nothing depends on what is behind column n. */
   template <int Width, bool Aligned, class Epilogue>
   static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue, bool padded) {
     const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors,
@@ -6459,7 +6461,7 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
                   "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
     const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
-    const unsigned stored_cols = padded ? gk_round_up(col_count, 4u) : col_count;
+    const unsigned stored_cols = padded ? gk__partial_ld(col_count) : col_count;
     const unsigned thread = threadIdx.x % Threads;
     const unsigned first_row = thread / row_vectors, vector_idx = thread % row_vectors;
     const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * Width - offset;
@@ -6577,7 +6579,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
   int first_idx = 0, vector_count = accumulators::vectors;
   if (Config::groups > 1 && groups > 1) {
-    gk__copy_wait<0>();
+    gk__ptx_cp_async_wait_group<0>();
     __syncthreads();
     gk__reduce_groups(acc, ring, group, groups, t, &first_idx, &vector_count);
   }
@@ -6783,7 +6785,7 @@ struct gk__warp_loader {
         begin_tile(p, work_count, lane_id);
       }
     }
-    gk__copy_commit();
+    gk__ptx_cp_async_commit_group();
     a_offset ^= shape::step_bytes;
     b_offset = b_offset == 2 * shape::step_bytes ? 0 : b_offset + shape::step_bytes;
   }
@@ -6835,7 +6837,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   loader.begin_tile(p, work_count, lane_id);
   GK__UNROLL_BY(1)
   for (int s = 0; s < 2; s++) loader.fetch(p, work_count, lane_id);
-  gk__copy_wait<1>();
+  gk__ptx_cp_async_wait_group<1>();
   __syncwarp();
   gk__transpose_a_stage(ring, 0, lane_id);
   __syncwarp();
@@ -6855,7 +6857,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
       GK__UNROLL_BY(1)
       for (int halves_left = k_left < shape::bk ? 1 : 2; halves_left > 0; halves_left--) {
         if (halves_left == 1) { /* the next stage arrives half a stage before it is multiplied, to be transposed */
-          gk__copy_wait<1>();
+          gk__ptx_cp_async_wait_group<1>();
           __syncwarp();
           gk__transpose_a_stage(ring, a_stage ^ shape::step_bytes, lane_id);
         }
@@ -7363,7 +7365,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
     GK__UNROLL_BY(1)
     for (int pos = 0; pos < free_stage; pos += shape::stage_bytes) {
       if (to_fetch >= 4) quad_type::copy_to_ring(ring + pos, y_ahead, y_step, x_ahead, x_row, row_count, copies_x);
-      gk__copy_commit();
+      gk__ptx_cp_async_commit_group();
       to_fetch -= next_quad;
       x_ahead += next_x;
       y_ahead += next_y;
@@ -7372,11 +7374,11 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
     for (; left >= 4; left -= next_quad) {
       quad_type quad;
       if (!copies_x) quad.load_x(x, x_row, x_k, row_count, 4, access);
-      gk__copy_wait<shape::stages - 2>();
+      gk__ptx_cp_async_wait_group<shape::stages - 2>();
       quad.load_from_ring(ring + stage, row_count, copies_x);
       if (to_fetch >= 4)
         quad_type::copy_to_ring(ring + free_stage, y_ahead, y_step, x_ahead, x_row, row_count, copies_x);
-      gk__copy_commit();
+      gk__ptx_cp_async_commit_group();
       quad.multiply(sum, row_count, 4);
       free_stage = stage;
       stage = gk__next_stage(stage, shape::stage_bytes, ring_end);
@@ -7386,7 +7388,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
       x += next_x;
       y += next_y;
     }
-    gk__copy_wait<0>();
+    gk__ptx_cp_async_wait_group<0>();
   } else if (sizeof(Item) >= 4 && whole && access != quad_type::by_element) {
     GK__UNROLL_BY(Rows == 1 ? 2 : 1)
     for (; left >= 4; left -= next_quad) {
@@ -8160,7 +8162,7 @@ enum { GK__RING_ALIGNMENT = 128 };
 
 /* Loads the tiles of one operand into the ring, stage by stage. If k is not a multiple of a stage, the first stage has
  * the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows beyond the matrix are not
- * loaded: the accumulators that they contribute to are not stored. */
+ * loaded: the accumulators that they contribute to are stored nowhere but in the padding of partials. */
 template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order> struct gk__mma_loader {
   static const int element_bytes = gk__tensor_type<Element>::bytes;
   static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per term and stage */
@@ -8242,14 +8244,14 @@ template <class Config, class LoaderA, class LoaderB>
 GK__D void gk__load_first_stages(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stages) {
   a.load_first(ring);
   b.load_first(ring + Config::b_offset);
-  gk__copy_commit();
+  gk__ptx_cp_async_commit_group();
   GK__UNROLL
   for (int s = 1; s < Config::stages - 1; s++) {
     unsigned char *const stage_data = ring + s * Config::stage_bytes;
     const bool exists = static_cast<unsigned>(s) < stages;
     a.load(stage_data, exists);
     b.load(stage_data + Config::b_offset, exists);
-    gk__copy_commit();
+    gk__ptx_cp_async_commit_group();
   }
 }
 
@@ -8346,12 +8348,12 @@ template <class Element, class Config, int Terms = Config::terms> struct gk__mma
     int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (; stages_left > 0; stages_left--) {
-      gk__copy_wait<Config::stages - 2>();
+      gk__ptx_cp_async_wait_group<Config::stages - 2>();
       __syncthreads();
       const bool loads = stages_left >= static_cast<unsigned>(Config::stages);
       a.load(ring + load_idx * Config::stage_bytes, loads);
       b.load(ring + load_idx * Config::stage_bytes + Config::b_offset, loads);
-      gk__copy_commit();
+      gk__ptx_cp_async_commit_group();
       const unsigned char *const stage_a = ring + read_idx * Config::stage_bytes;
       const unsigned char *const stage_b = stage_a + Config::b_offset;
       gk__mma_accumulators<Config> stage_acc;
@@ -8374,7 +8376,7 @@ template <class Element, class Config, int Terms = Config::terms> struct gk__mma
       load_idx = read_idx;
       read_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
     }
-    gk__copy_wait<0>();
+    gk__ptx_cp_async_wait_group<0>();
   }
 };
 
@@ -8386,7 +8388,7 @@ template <class Element, class Config> struct gk__mma_loop<Element, Config, 1> {
                              const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
     unsigned a_fragment[2][Config::wm / 16][4], b_fragment[2][Config::wn / 16][4];
     gk__load_first_stages<Config>(a, b, ring, stages_left);
-    gk__copy_wait<Config::stages - 2>();
+    gk__ptx_cp_async_wait_group<Config::stages - 2>();
     __syncthreads();
     reader_a.read(a_fragment[0], ring, 0);
     reader_b.read(b_fragment[0], ring + Config::b_offset, 0);
@@ -8398,7 +8400,7 @@ template <class Element, class Config> struct gk__mma_loop<Element, Config, 1> {
       GK__UNROLL
       for (int k_step = 0; k_step < Config::k_steps; k_step++) {
         if (k_step == Config::k_steps - 1) {
-          gk__copy_wait<Config::stages - 2>();
+          gk__ptx_cp_async_wait_group<Config::stages - 2>();
           __syncthreads();
         }
         const unsigned char *const stage_data =
@@ -8412,14 +8414,14 @@ template <class Element, class Config> struct gk__mma_loop<Element, Config, 1> {
         if (k_step == Config::load_groups - 1) {
           a.advance();
           b.advance();
-          gk__copy_commit();
+          gk__ptx_cp_async_commit_group();
         }
         acc.template add<Element>(a_fragment[k_step % 2], b_fragment[k_step % 2]);
       }
       load_idx = read_idx;
       read_idx = next_idx;
     }
-    gk__copy_wait<0>();
+    gk__ptx_cp_async_wait_group<0>();
   }
 };
 
@@ -9804,7 +9806,7 @@ template <int Fours> struct gk__f32_fragment {
  * size neighbouring lanes differ in the k that they load: rows of a multiple of 128 bytes have the same k in the same
  * banks of the L1 cache, and it would serve them one after another (up to 5 % of the time). MN-major: a piece is of one
  * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
- * none: their products are never stored. */
+ * none: their products are stored nowhere but in the padding of partials. */
 template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   static const int item_count = Extent / 32, next_k = 16 / item_count,
                    lanes = Extent / 4; /* lanes: threads that load one k, MN-major */
@@ -10222,7 +10224,7 @@ template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, 
   unsigned partitions = 1;
   unsigned long long best = ~0ull;
   for (unsigned s = 1; s <= most; s++) {
-    if (clocks[0][s] == ~0ull || clocks[1][s] == ~0ull) continue;
+    if (clocks[0][s] == ~0ull) continue;
     const unsigned long long cost = clocks[0][s] * 1024 / least[0] + clocks[1][s] * 1024 / least[1];
     if (cost >= best) continue;
     best = cost;
@@ -10433,7 +10435,7 @@ struct gk__rows_block : gk__fma_block<64, 128, 8, 3> {
     static_assert(shared_tile::bytes <= gk__operand_loaders<gk__rows_block, typename Args::item_type, float>::items *
                                             stages * static_cast<int>(sizeof(float)),
                   "the tile fits into the ring of the operands");
-    gk__copy_wait<0>();
+    gk__ptx_cp_async_wait_group<0>();
     __syncthreads();
     GK__UNROLL
     for (int r = 0; r < sums::vectors; r++) {

@@ -378,8 +378,6 @@ TEST(prefixes_from_slots_by_hand) {
   check_prefix<4, affine24, compose24>("affine maps of 24 bytes");
 }
 
-/* Blocks read slots while others write them. Value and epoch must arrive together, also where a slot has padding. The
- * slots are cleared before each scan: what is left of the scan before would be the right value. */
 template <class T> __device__ bool is_same(const T &x, const T &y) { return x == y; }
 template <class T> __device__ bool is_same(const gk_arg<T> &x, const gk_arg<T> &y) {
   return x.value == y.value && x.index == y.index;
@@ -388,6 +386,8 @@ template <class T> __global__ void count_different(const T *x, const T *y, size_
   for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     if (!is_same(x[i], y[i])) atomicAdd(count, 1u);
 }
+/* Blocks read slots while others write them. Value and epoch must arrive together, also where a slot has padding. The
+ * slots are cleared before each scan: what is left of the scan before would be the right value. */
 template <class T, class O> static void check_slots_in_use(const operation<T, O> &op) {
   const std::vector<T> host = op.elements(64 * op.tile());
   const size_t n = host.size(), repeats = test_repeats_of_races();

@@ -295,7 +295,7 @@ TEST(parts_have_the_bits_of_the_whole) {
 TEST(partials_are_reduced_in_their_order) {
   const size_t m = 5, n = 7, ld = hook_partial_ld(n), batch = 2;
   EXPECT_EQ(ld, size_t(8));
-  EXPECT_EQ(hook_partial_ld(8), size_t(8));
+  EXPECT_EQ(hook_partial_ld(size_t(8)), size_t(8));
   for (unsigned partitions : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 17u, 32u, 33u})
     for (bool clears : {false, true}) {
       std::vector<float> host = random_elements<float>(17, batch * partitions * m * ld);
