@@ -7710,7 +7710,7 @@ enum { GK__PREPARE_COPY, GK__PREPARE_TF32, GK__PREPARE_BF16_TERMS };
 /* How the matrices are divided among blocks. In a work tile, threads_x threads stand side by side and each handles one
  * vector of a row; threads_y threads stand below each other and each handles rows_per_thread rows. tiles_x by tiles_y
  * tiles cover a matrix. The number of work tiles fits into 32 bits, because 32-bit division is cheaper. */
-static const unsigned gk__prepare_threads = 256, gk__transpose_tile = 32;
+static const unsigned gk__prepare_threads = 256;
 struct gk__prepare_tiling {
   unsigned threads_x, threads_y, rows_per_thread, tiles_x, tiles_y, tile_count;
 };
@@ -7738,7 +7738,7 @@ template <class Item> struct gk__raw_operand {
   size_t row_count, col_count, leading_dim, stride, batch; /* in elements; batch 0: no preparation is needed */
   unsigned char *dest;
   size_t to_ld, to_stride, to_term; /* of the copy: bytes from row to row, matrix to matrix, term to term */
-  bool transposed;                  /* the copy is transposed (GK__PREPARE_TF32 only); a work tile is then square */
+  bool transposed;                  /* the copy is transposed; a work tile is then a gk__transpose_tile */
   gk__prepare_tiling tiling;
 };
 
@@ -7843,71 +7843,83 @@ template <int Preparation> struct gk__prepared_vector {
   /* Rows of which a thread has loads in flight. */
   static const unsigned rows_per_load = Preparation == GK__PREPARE_BF16_TERMS ? 2 : 4;
 };
-template <int Preparation> GK__D void gk__store_prepared(const unsigned *word, unsigned char *dest) {
-  gk__word16 x;
-  GK__UNROLL
-  for (int i = 0; i < 4; i++) x.word[i] = Preparation == GK__PREPARE_TF32 ? gk__round_to_tf32(word[i]) : word[i];
-  *reinterpret_cast<gk__word16 *>(dest) = x;
-}
-/* Returns whether an element is not 0, and its magnitude as bits is not in [min_magnitude, max_magnitude). */
-GK__D bool gk__store_terms(const unsigned *word, unsigned char *dest, size_t to_term, unsigned min_magnitude,
-                           unsigned max_magnitude) {
-  gk__word16 terms[GK__BF16_TERMS];
+/* The magnitudes, as bits of a float, that emulated fp32 can represent: from `least` to below `limit`. */
+struct gk__split_range {
+  unsigned least, limit;
+  GK__D bool excludes(unsigned bits) const {
+    const unsigned magnitude = bits & 0x7fffffffu;
+    return magnitude != 0 && (magnitude < least || magnitude >= limit);
+  }
+};
+/* Stores a vector, or each of its terms. Returns whether terms cannot represent one of its elements. */
+template <int Preparation>
+GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t to_term, const gk__split_range &range) {
+  const int terms = Preparation == GK__PREPARE_BF16_TERMS ? GK__BF16_TERMS : 1;
+  gk__word16 term[terms];
   bool out_of_range = false;
   GK__UNROLL
-  for (int i = 0; i < 8; i += 2) {
-    unsigned low[GK__BF16_TERMS], high[GK__BF16_TERMS];
-    gk__split_to_bf16(low, word[i]);
-    gk__split_to_bf16(high, word[i + 1]);
-    GK__UNROLL
-    for (int term = 0; term < GK__BF16_TERMS; term++) terms[term].word[i / 2] = low[term] >> 16 | high[term];
-    GK__UNROLL
-    for (int j = 0; j < 2; j++) {
-      const unsigned magnitude = word[i + j] & 0x7fffffffu;
-      out_of_range |= (magnitude != 0 && magnitude < min_magnitude) || magnitude >= max_magnitude;
+  for (int i = 0; i < 4; i++) {
+    if (Preparation != GK__PREPARE_BF16_TERMS) {
+      term[0].word[i] = Preparation == GK__PREPARE_TF32 ? gk__round_to_tf32(word[i]) : word[i];
+      continue;
     }
+    unsigned low[GK__BF16_TERMS], high[GK__BF16_TERMS];
+    gk__split_to_bf16(low, word[i * 2]);
+    gk__split_to_bf16(high, word[i * 2 + 1]);
+    GK__UNROLL
+    for (int j = 0; j < terms; j++) term[j].word[i] = low[j] >> 16 | high[j];
+    out_of_range |= range.excludes(word[i * 2]) || range.excludes(word[i * 2 + 1]);
   }
   GK__UNROLL
-  for (int term = 0; term < GK__BF16_TERMS; term++)
-    *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(term) * to_term) = terms[term];
+  for (int j = 0; j < terms; j++) *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(j) * to_term) = term[j];
   return out_of_range;
 }
 
-/* Rounds a square tile of a matrix, tile in_matrix, to tf32, and stores it transposed. By all threads of a block. */
-typedef unsigned gk__transpose_buffer[gk__transpose_tile][gk__transpose_tile + 1]; /* padded: no bank conflicts */
-template <class Item>
-GK__D void gk__prepare_transposed(const gk__raw_operand<Item> &p, size_t matrix, unsigned in_matrix,
-                                  gk__transpose_buffer &shared_tile) {
-  const unsigned rows_per_pass = gk__prepare_threads / gk__transpose_tile;
-  const unsigned x = threadIdx.x % gk__transpose_tile, y = threadIdx.x / gk__transpose_tile;
-  const size_t row0 = static_cast<size_t>(in_matrix / p.tiling.tiles_x) * gk__transpose_tile;
-  const size_t col0 = static_cast<size_t>(in_matrix % p.tiling.tiles_x) * gk__transpose_tile;
-  const Item *const from = p.from + matrix * p.stride;
-  unsigned char *const dest = p.dest + matrix * p.to_stride;
-  GK__UNROLL
-  for (unsigned i = 0; i < gk__transpose_tile; i += rows_per_pass) {
-    unsigned bits = 0;
-    if (row0 + y + i < p.row_count && col0 + x < p.col_count)
-      memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
-    shared_tile[y + i][x] = gk__round_to_tf32(bits);
+/* Stores a tile of a matrix of floats, tile in_matrix, transposed: 32 columns, as vectors of eight threads. By all
+ * threads of a block. Returns what gk__store_prepared returns. */
+template <int Preparation> struct gk__transpose_tile {
+  static const unsigned items = gk__prepared_vector<Preparation>::items;
+  static const unsigned col_count = 32, vectors = gk__prepare_threads / col_count, row_count = vectors * items;
+  unsigned word[row_count][col_count + 1]; /* padded: fewer bank conflicts */
+  template <class Item>
+  GK__D bool prepare(const gk__raw_operand<Item> &p, size_t matrix, unsigned in_matrix, const gk__split_range &range) {
+    const unsigned x = threadIdx.x % col_count, y = threadIdx.x / col_count;
+    const unsigned to_row = threadIdx.x / vectors, to_vector = threadIdx.x % vectors;
+    const size_t row0 = static_cast<size_t>(in_matrix / p.tiling.tiles_x) * row_count;
+    const size_t col0 = static_cast<size_t>(in_matrix % p.tiling.tiles_x) * col_count;
+    const Item *const from = p.from + matrix * p.stride;
+    GK__UNROLL
+    for (unsigned i = 0; i < row_count; i += gk__prepare_threads / col_count) {
+      unsigned bits = 0;
+      if (row0 + y + i < p.row_count && col0 + x < p.col_count)
+        memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
+      word[y + i][x] = bits;
+    }
+    __syncthreads();
+    unsigned vector[items];
+    GK__UNROLL
+    for (unsigned i = 0; i < items; i++) vector[i] = word[to_vector * items + i][to_row];
+    __syncthreads();
+    if (col0 + to_row >= p.col_count || row0 + to_vector * items >= p.row_count) return false;
+    return gk__store_prepared<Preparation>(vector,
+                                           p.dest + matrix * p.to_stride + (col0 + to_row) * p.to_ld +
+                                               (row0 + to_vector * items) * gk__prepared_vector<Preparation>::bytes,
+                                           p.to_term, range);
   }
-  __syncthreads();
-  /* The transposed rows end with zeros, up to a multiple of 16 bytes. */
-  GK__UNROLL
-  for (unsigned i = 0; i < gk__transpose_tile; i += rows_per_pass)
-    if (col0 + y + i < p.col_count && row0 + x < gk_round_up(p.row_count, static_cast<size_t>(4)))
-      *reinterpret_cast<unsigned *>(dest + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = shared_tile[x][y + i];
-  __syncthreads();
-}
-/* Prepares both operands: the first blocks_a blocks prepare A, the others B. Emulated fp32 is as accurate as fp32 only
- * if every element is 0 or has a magnitude (as bits) in [min_magnitude, max_magnitude). If one has not, *strict becomes
- * 1, and a strict kernel computes the product. */
+};
+/* Copies of half types are not transposed. */
+template <> struct gk__transpose_tile<GK__PREPARE_COPY> {
+  static const unsigned col_count = 1, row_count = 1;
+  template <class... Params> GK__D bool prepare(const Params &...) { return false; }
+};
+/* Prepares both operands: the first blocks_a blocks prepare A, the others B. If the terms of emulated fp32 cannot
+ * represent an element, *strict becomes 1, and a strict kernel computes the product. */
 template <int Preparation, class Item>
-__global__ void __launch_bounds__(gk__prepare_threads)
+__global__ void __launch_bounds__(gk__prepare_threads, 3)
     gk__prepare_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
-                       unsigned min_magnitude, unsigned max_magnitude, unsigned *strict) {
+                       gk__split_range range, unsigned *strict) {
   typedef gk__prepared_vector<Preparation> prepared;
-  __shared__ gk__transpose_buffer transpose_buffer;
+  __shared__ gk__transpose_tile<Preparation> transpose_tile;
   gk__wait_for_earlier_work();
   if (start_early) gk__let_later_work_start();
   const bool is_a = blockIdx.x < blocks_a;
@@ -7918,8 +7930,8 @@ __global__ void __launch_bounds__(gk__prepare_threads)
   for (unsigned tile_idx = block_idx; tile_idx < p.tiling.tile_count; tile_idx += blocks) {
     const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
     const size_t matrix = tile_idx / matrix_tiles;
-    if (Preparation == GK__PREPARE_TF32 && p.transposed) {
-      gk__prepare_transposed(p, matrix, in_matrix, transpose_buffer);
+    if (p.transposed) {
+      if (transpose_tile.prepare(p, matrix, in_matrix, range)) out_of_range = true;
       continue;
     }
     /* The first vector of this thread. */
@@ -7950,10 +7962,7 @@ __global__ void __launch_bounds__(gk__prepare_threads)
       for (unsigned i = 0; i < prepared::rows_per_load; i++) {
         if (done + i * rows_per_pass >= row_count) break;
         vectors[i].shift_and_pad(p.col_count - col_idx);
-        unsigned char *const row_dest = dest + i * (rows_per_pass * p.to_ld);
-        if (Preparation != GK__PREPARE_BF16_TERMS)
-          gk__store_prepared<Preparation>(vectors[i].word, row_dest);
-        else if (gk__store_terms(vectors[i].word, row_dest, p.to_term, min_magnitude, max_magnitude))
+        if (gk__store_prepared<Preparation>(vectors[i].word, dest + i * (rows_per_pass * p.to_ld), p.to_term, range))
           out_of_range = true;
       }
       from += prepared::rows_per_load * rows_per_pass * p.leading_dim;
@@ -7977,13 +7986,14 @@ template <int Preparation, class Item>
 cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, size_t k, unsigned *strict,
                                  bool persistent, size_t block_limit, const gk__product_call &call) {
   typedef gk__prepared_vector<Preparation> prepared;
+  typedef gk__transpose_tile<Preparation> transpose_tile;
   for (gk__raw_operand<Item> *p : {&a, &b}) {
-    const size_t edge = gk__transpose_tile, items = prepared::items;
+    const size_t items = prepared::items, tile_rows = transpose_tile::row_count, tile_cols = transpose_tile::col_count;
     p->tiling = gk__plan_prepare_tiling(p->row_count, gk_ceil_div(p->col_count, items), p->batch,
                                         prepared::rows_per_load, call.gpu.sms);
     if (!p->transposed) continue;
-    p->tiling.tiles_x = static_cast<unsigned>(gk_ceil_div(p->col_count, edge));
-    p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, edge));
+    p->tiling.tiles_x = static_cast<unsigned>(gk_ceil_div(p->col_count, tile_cols));
+    p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, tile_rows));
     p->tiling.tile_count = static_cast<unsigned>(p->tiling.tiles_x * p->tiling.tiles_y * p->batch);
   }
   const size_t max_blocks = gk__limited_blocks(static_cast<size_t>(call.gpu.sms) * 16, block_limit),
@@ -8001,7 +8011,7 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
   const bool start_early = persistent && !block_limit && elements <= (size_t(1) << 22);
   return gk__launch_product(call, GK__KERNEL(gk__prepare_kernel<Preparation, Item>), blocks_a + blocks_b,
                             gk__prepare_threads, 0, a, b, static_cast<unsigned>(blocks_a), start_early,
-                            gk__min_split_bits(), gk__max_split_bits(k), strict);
+                            gk__split_range{gk__min_split_bits(), gk__max_split_bits(k)}, strict);
 }
 
 /* --- Tensor cores: portable kernels, mma.sync --------------------------------------------------------------------
@@ -8120,34 +8130,29 @@ template <class Element> struct gk__accumulators_half : gk__quad_accumulators<fl
 
 /* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
-/* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. The ring has
- * Stages stages, each with Bytes bytes of k of each term (Terms: 3 for emulated fp32). In code for targets before
- * compute_90 it has at most three, because most of them have no room for more. The host asks for memory for Stages
- * where a block may have as much. */
-template <int Terms, int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages,
-          int OrderA = GK__ANY_MAJOR, int OrderB = GK__ANY_MAJOR>
+/* A stage of the ring has so many bytes of k of each term of an operand. */
+#define GK__STAGE_ROW_BYTES 128
+/* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. Stages: of the
+ * ring, at least 2. Terms: of each element, 3 for emulated fp32. */
+template <int Terms, int TileRows, int TileCols, int WarpRows, int WarpCols, int Stages, int OrderA = GK__ANY_MAJOR,
+          int OrderB = GK__ANY_MAJOR>
 struct gk__mma_config {
-#if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
-  static const int stages = Stages < 3 ? Stages : 3;
-#else
-  static const int stages = Stages;
-#endif
-  static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, terms = Terms,
-                   order_a = OrderA, order_b = OrderB;
+  static const unsigned stages = Stages;
+  static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, terms = Terms, order_a = OrderA,
+                   order_b = OrderB;
   static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
-  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one term */
-  typedef gk__shared_tile<TileRows, TileCols, thread_count> shared_tile;   /* the accumulators, over the ring */
+  static const int a_bytes = TileRows * GK__STAGE_ROW_BYTES, b_bytes = TileCols * GK__STAGE_ROW_BYTES; /* of one term */
+  typedef gk__shared_tile<TileRows, TileCols, thread_count> shared_tile; /* the accumulators, over the ring */
   static const int b_offset = Terms * a_bytes, stage_bytes = b_offset + Terms * b_bytes;
-  static const int k_steps = Bytes / 32;      /* MMA steps in a stage */
-  static const int load_groups = k_steps - 1; /* groups of copies that load a stage: one after each step but the last */
-  static_assert((Bytes == 64 || Bytes == 128) && TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 &&
-                    WarpCols % 32 == 0 && WarpRows <= 64 && WarpCols <= 64,
-                "the permutation of 16-byte words needs rows of 64, or a multiple of 128, bytes");
+  static const int k_steps = GK__STAGE_ROW_BYTES / 32; /* MMA steps in a stage */
+  static_assert(TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 && WarpCols % 32 == 0 &&
+                    WarpRows <= 64 && WarpCols <= 64,
+                "the permutation of 16-byte words needs rows of a multiple of 128 bytes");
 };
 
-/* The offset of a 16-byte word in a tile in shared memory. K-major: a row has Bytes bytes of k. */
-template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
-  return row_idx * Bytes + ((word_idx ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
+/* The offset of a 16-byte word in a tile in shared memory. K-major: a row has 128 bytes of k. */
+GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
+  return row_idx * GK__STAGE_ROW_BYTES + ((word_idx ^ row_idx % 8) * 16);
 }
 /* MN-major: a row has one k of Outer elements, which are 128 bytes or more. Elements of two bytes are read by ldmatrix,
  * one word of eight rows at a time; those of four bytes one by one, two words of four rows at a time. */
@@ -8163,11 +8168,12 @@ enum { GK__RING_ALIGNMENT = 128 };
 /* Loads the tiles of one operand into the ring, stage by stage. If k is not a multiple of a stage, the first stage has
  * the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows beyond the matrix are not
  * loaded: the accumulators that they contribute to are stored nowhere but in the padding of partials. */
-template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order> struct gk__mma_loader {
+template <class Element, int Outer, int Threads, int Terms, int Order> struct gk__mma_loader {
   static const int element_bytes = gk__tensor_type<Element>::bytes;
-  static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per term and stage */
-  static const unsigned stage_depth = Bytes / element_bytes, word_items = 16 / element_bytes;
-  static_assert(words_per_thread * Threads * 16 == Outer * Bytes, "every thread copies the same number of words");
+  static const int tile_bytes = Outer * GK__STAGE_ROW_BYTES; /* of one term in one stage */
+  static const int words_per_thread = tile_bytes / 16 / Threads;
+  static const unsigned stage_depth = GK__STAGE_ROW_BYTES / element_bytes, word_items = 16 / element_bytes;
+  static_assert(words_per_thread * Threads * 16 == tile_bytes, "every thread copies the same number of words");
   const unsigned char *from;                      /* this thread's first word in the next stage */
   size_t word_stride, stride_term, stage_advance; /* bytes from one of its words, terms and stages to the next */
   size_t rest_distance;                           /* bytes from the first k of the partition to the rest */
@@ -8179,14 +8185,14 @@ template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order
                        size_t k_begin, size_t k_end) {
     k_major = Order == GK__ANY_MAJOR ? p.k_major != 0 : Order == GK__K_MAJOR;
     stride_term = p.stride_term * element_bytes;
-    const unsigned words_per_row = k_major ? Bytes / 16 : Outer * element_bytes / 16;
+    const unsigned words_per_row = k_major ? GK__STAGE_ROW_BYTES / 16 : Outer * element_bytes / 16;
     const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
     row_step = Threads / words_per_row;
     const size_t line_bytes = p.leading_dim * element_bytes; /* from one stored row to the next */
     word_stride = row_step * line_bytes;
-    stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * line_bytes;
-    dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx)
-                   : gk__mn_major_offset<Outer, element_bytes>(row_idx, word_idx);
+    stage_advance = k_major ? static_cast<size_t>(GK__STAGE_ROW_BYTES) : stage_depth * line_bytes;
+    dest =
+        k_major ? gk__k_major_offset(row_idx, word_idx) : gk__mn_major_offset<Outer, element_bytes>(row_idx, word_idx);
     const size_t whole_stages = k_end > k_begin ? (k_end - k_begin - 1) / stage_depth : 0;
     rest = static_cast<unsigned>(k_end - k_begin - whole_stages * stage_depth);
     rest_distance = whole_stages * stage_advance;
@@ -8201,27 +8207,23 @@ template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order
     from = static_cast<const unsigned char *>(p.data) + batch * p.stride_batch * element_bytes +
            (k_major ? outer : k0) * line_bytes + (k_major ? k0 : outer) * element_bytes;
   }
-  /* Copies group `group_idx` of `group_count` of the next stage, or nothing if there is none. There are no branches, so
-   * that the compiler can schedule the copies between MMA instructions. A word may have elements beyond the end of its
-   * row: they are in the array, as the array's last rows are in the first stage. */
-  GK__D void load(unsigned char *stage, bool exists, int group_idx, int group_count) const {
+  /* Loads the next stage, or nothing if there is none. There are no branches, so that the compiler can schedule the
+   * copies between MMA instructions. A word may have elements beyond the end of its row: they are in the array, as the
+   * array's last rows are in the first stage. */
+  GK__D void load(unsigned char *stage, bool exists) {
     const unsigned row_limit = exists ? row_count : 0;
     GK__UNROLL
     for (int term = 0; term < Terms; term++) {
       const unsigned char *word = from + static_cast<size_t>(term) * stride_term;
       GK__UNROLL
       for (int i = 0; i < words_per_thread; i++) {
-        if (i % group_count == group_idx && static_cast<unsigned>(i) * row_step < row_limit)
-          gk__copy_async<16>(stage + term * Outer * Bytes + dest + i * Threads * 16, word);
+        if (static_cast<unsigned>(i) * row_step < row_limit)
+          gk__copy_async<16>(stage + term * tile_bytes + dest + i * Threads * 16, word);
         word += word_stride;
       }
     }
+    from += stage_advance;
   }
-  GK__D void load(unsigned char *stage, bool exists) {
-    load(stage, exists, 0, 1);
-    advance();
-  }
-  GK__D void advance() { from += stage_advance; }
   /* Loads the first stage: the rest of k, and zeros. */
   GK__D void load_first(unsigned char *stage) const {
     const unsigned k_left = first_k < rest ? rest - first_k : 0;
@@ -8232,31 +8234,30 @@ template <class Element, int Outer, int Bytes, int Threads, int Terms, int Order
       for (int i = 0; i < words_per_thread; i++) {
         const unsigned row_idx = static_cast<unsigned>(i) * row_step;
         if (row_idx < row_count)
-          gk__copy_async<16>(stage + term * Outer * Bytes + dest + i * Threads * 16, word,
+          gk__copy_async<16>(stage + term * tile_bytes + dest + i * Threads * 16, word,
                              k_major || row_idx < k_left ? valid : 0);
         word += word_stride;
       }
     }
   }
 };
-/* Loads the stages that are in flight before the main loop begins. */
+/* Fills the ring before the main loop begins. */
 template <class Config, class LoaderA, class LoaderB>
-GK__D void gk__load_first_stages(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stages) {
+GK__D void gk__fill_ring(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stage_count) {
   a.load_first(ring);
   b.load_first(ring + Config::b_offset);
   gk__ptx_cp_async_commit_group();
-  GK__UNROLL
-  for (int s = 1; s < Config::stages - 1; s++) {
-    unsigned char *const stage_data = ring + s * Config::stage_bytes;
-    const bool exists = static_cast<unsigned>(s) < stages;
-    a.load(stage_data, exists);
-    b.load(stage_data + Config::b_offset, exists);
+  GK__UNROLL_BY(1)
+  for (unsigned s = 1; s < Config::stages; s++) {
+    ring += Config::stage_bytes;
+    a.load(ring, s < stage_count);
+    b.load(ring + Config::b_offset, s < stage_count);
     gk__ptx_cp_async_commit_group();
   }
 }
 
 /* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. Floats are rounded to tf32. */
-template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
+template <class Element, int Outer, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
   static const int element_bytes = gk__tensor_type<Element>::bytes, fragments = OuterRows / 16;
   static const int row_bytes = Outer * element_bytes; /* MN-major */
   unsigned offset;
@@ -8266,7 +8267,7 @@ template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Orde
                    k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
     k_major = Order == GK__ANY_MAJOR ? operand_k_major != 0 : Order == GK__K_MAJOR;
     if (k_major)
-      offset = gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half);
+      offset = gk__k_major_offset(outer0 + outer_half * 8 + lane_id % 8, k_half);
     else if (element_bytes == 2)
       offset = gk__mn_major_offset<Outer, 2>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
     else
@@ -8276,7 +8277,8 @@ template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Orde
     GK__UNROLL
     for (int i = 0; i < fragments; i++) {
       if (k_major)
-        gk__ldmatrix_x4<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) + i * 16 * Bytes);
+        gk__ldmatrix_x4<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) +
+                                            i * 16 * GK__STAGE_ROW_BYTES);
       else if (element_bytes == 2)
         gk__ldmatrix_x4<true>(dest[i],
                               shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * row_bytes);
@@ -8335,102 +8337,70 @@ template <class Config> struct gk__mma_accumulators {
   }
 };
 
-/* The main loop for emulated fp32: six products of bfloat16 terms. Term i has about 2^-8i of the magnitude of its
- * float, so products with equal sums of term indices are of similar magnitude; in a k step the smallest come first.
- * Each term is read once for them: if each product read its two, shared memory would take longer than the tensor cores.
- * Tensor cores truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with
- * rounding. */
-template <class Element, class Config, int Terms = Config::terms> struct gk__mma_loop {
-  template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
-  static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
-                             const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
-    gk__load_first_stages<Config>(a, b, ring, stages_left);
-    int read_idx = 0, load_idx = Config::stages - 1;
-    GK__UNROLL_BY(1)
-    for (; stages_left > 0; stages_left--) {
-      gk__ptx_cp_async_wait_group<Config::stages - 2>();
-      __syncthreads();
-      const bool loads = stages_left >= static_cast<unsigned>(Config::stages);
-      a.load(ring + load_idx * Config::stage_bytes, loads);
-      b.load(ring + load_idx * Config::stage_bytes + Config::b_offset, loads);
-      gk__ptx_cp_async_commit_group();
-      const unsigned char *const stage_a = ring + read_idx * Config::stage_bytes;
-      const unsigned char *const stage_b = stage_a + Config::b_offset;
-      gk__mma_accumulators<Config> stage_acc;
+/* The main loop: stage_count stages of k, through the ring. The fragments of the next k step are read while the tensor
+ * cores multiply those of this one. Once all fragments of a stage are read, the next stage is loaded in its place.
+ *
+ * Emulated fp32 has six products of bfloat16 terms for each k step, and reads each term once for them: if each product
+ * read its two, shared memory would take longer than the tensor cores. Only the fragments of the first product are read
+ * one k step early, because there are no registers for more. Term i has about 2^-8i of the magnitude of its float, so
+ * products with equal sums of term indices are of similar magnitude; the smallest come first. Tensor cores truncate
+ * their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
+template <class Element, class Config, class LoaderA, class LoaderB, class ReaderA, class ReaderB>
+GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
+                            const ReaderB &reader_b, unsigned char *ring, unsigned stage_count) {
+  const int last_term = Config::terms - 1, last_step = Config::k_steps - 1;
+  const unsigned char *const ring_end = ring + Config::stages * Config::stage_bytes;
+  unsigned a_fragment[2][Config::terms][Config::wm / 16][4], b_fragment[2][Config::terms][Config::wn / 16][4];
+  gk__fill_ring<Config>(a, b, ring, stage_count);
+  gk__ptx_cp_async_wait_group<Config::stages - 1>();
+  __syncthreads();
+  reader_a.read(a_fragment[0][last_term], ring + last_term * Config::a_bytes, 0);
+  reader_b.read(b_fragment[0][0], ring + Config::b_offset, 0);
+  unsigned char *stage = ring;
+  GK__UNROLL_BY(1)
+  for (; stage_count > 0; stage_count--) {
+    unsigned char *const next_stage = stage + Config::stage_bytes == ring_end ? ring : stage + Config::stage_bytes;
+    gk__mma_accumulators<Config> stage_acc;
+    gk__mma_accumulators<Config> &sum = Config::terms > 1 ? stage_acc : acc;
+    GK__UNROLL
+    for (int k_step = 0; k_step <= last_step; k_step++) {
+      const int now = k_step % 2, next = (k_step + 1) % 2, next_step = (k_step + 1) % Config::k_steps;
       GK__UNROLL
-      for (int k_step = 0; k_step < Config::k_steps; k_step++) {
-        unsigned a_fragment[Terms][Config::wm / 16][4], b_fragment[Terms][Config::wn / 16][4];
-        GK__UNROLL
-        for (int i = Terms - 1; i >= 0; i--) {
-          reader_a.read(a_fragment[i], stage_a + i * Config::a_bytes, k_step);
-          reader_b.read(b_fragment[i], stage_b + i * Config::b_bytes, k_step);
-        }
-        GK__UNROLL
-        for (int index_sum = Terms - 1; index_sum >= 0; index_sum--) {
-          GK__UNROLL
-          for (int i = 0; i <= index_sum; i++)
-            stage_acc.template add<Element>(a_fragment[i], b_fragment[index_sum - i]);
-        }
+      for (int i = 1; i <= last_term; i++) {
+        reader_a.read(a_fragment[now][last_term - i], stage + (last_term - i) * Config::a_bytes, k_step);
+        reader_b.read(b_fragment[now][i], stage + Config::b_offset + i * Config::b_bytes, k_step);
       }
-      acc.add(stage_acc);
-      load_idx = read_idx;
-      read_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
-    }
-    gk__ptx_cp_async_wait_group<0>();
-  }
-};
-
-/* The main loop for half-precision types and tf32. The fragments of the next k step are loaded while the tensor cores
- * multiply those of this one. */
-template <class Element, class Config> struct gk__mma_loop<Element, Config, 1> {
-  template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
-  static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
-                             const ReaderB &reader_b, unsigned char *ring, unsigned stages_left) {
-    unsigned a_fragment[2][Config::wm / 16][4], b_fragment[2][Config::wn / 16][4];
-    gk__load_first_stages<Config>(a, b, ring, stages_left);
-    gk__ptx_cp_async_wait_group<Config::stages - 2>();
-    __syncthreads();
-    reader_a.read(a_fragment[0], ring, 0);
-    reader_b.read(b_fragment[0], ring + Config::b_offset, 0);
-    int read_idx = 0, load_idx = Config::stages - 1;
-    GK__UNROLL_BY(1)
-    for (; stages_left > 0; stages_left--) {
-      const int next_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
-      const bool loads = stages_left >= static_cast<unsigned>(Config::stages);
+      if (k_step == last_step) {
+        gk__ptx_cp_async_wait_group<Config::stages - 2>();
+        __syncthreads();
+      }
+      const unsigned char *const source = k_step == last_step ? next_stage : stage;
+      reader_a.read(a_fragment[next][last_term], source + last_term * Config::a_bytes, next_step);
+      reader_b.read(b_fragment[next][0], source + Config::b_offset, next_step);
+      if (k_step == last_step) {
+        a.load(stage, stage_count > Config::stages);
+        b.load(stage + Config::b_offset, stage_count > Config::stages);
+        gk__ptx_cp_async_commit_group();
+      }
       GK__UNROLL
-      for (int k_step = 0; k_step < Config::k_steps; k_step++) {
-        if (k_step == Config::k_steps - 1) {
-          gk__ptx_cp_async_wait_group<Config::stages - 2>();
-          __syncthreads();
-        }
-        const unsigned char *const stage_data =
-            ring + (k_step == Config::k_steps - 1 ? next_idx : read_idx) * Config::stage_bytes;
-        reader_a.read(a_fragment[(k_step + 1) % 2], stage_data, (k_step + 1) % Config::k_steps);
-        reader_b.read(b_fragment[(k_step + 1) % 2], stage_data + Config::b_offset, (k_step + 1) % Config::k_steps);
-        if (k_step < Config::load_groups) {
-          a.load(ring + load_idx * Config::stage_bytes, loads, k_step, Config::load_groups);
-          b.load(ring + load_idx * Config::stage_bytes + Config::b_offset, loads, k_step, Config::load_groups);
-        }
-        if (k_step == Config::load_groups - 1) {
-          a.advance();
-          b.advance();
-          gk__ptx_cp_async_commit_group();
-        }
-        acc.template add<Element>(a_fragment[k_step % 2], b_fragment[k_step % 2]);
+      for (int index_sum = last_term; index_sum >= 0; index_sum--) {
+        GK__UNROLL
+        for (int i = index_sum; i >= 0; i--)
+          sum.template add<Element>(a_fragment[now][i], b_fragment[now][index_sum - i]);
       }
-      load_idx = read_idx;
-      read_idx = next_idx;
     }
-    gk__ptx_cp_async_wait_group<0>();
+    if (Config::terms > 1) acc.add(stage_acc);
+    stage = next_stage;
   }
-};
+  gk__ptx_cp_async_wait_group<0>();
+}
 
 /* One tile and one partition of k. The grid has tiles along x and partitions along y. */
 template <class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
 #ifndef GK__PASS_SM_90A
   typedef typename Config::shared_tile shared_tile;
-  const size_t stage_depth = Config::bytes / gk__tensor_type<Element>::bytes;
+  const size_t stage_depth = GK__STAGE_ROW_BYTES / gk__tensor_type<Element>::bytes;
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
   unsigned char *const ring = gk__align_shared<GK__RING_ALIGNMENT>(dynamic_shared);
   gk__wait_for_earlier_work();
@@ -8444,16 +8414,16 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
   {
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = work.partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
-    gk__mma_loader<Element, Config::bm, Config::bytes, Config::thread_count, Config::terms, Config::order_a> a(
+    gk__mma_loader<Element, Config::bm, Config::thread_count, Config::terms, Config::order_a> a(
         p.a, work.batch, work.row0, p.m, k_begin, k_end);
-    gk__mma_loader<Element, Config::bn, Config::bytes, Config::thread_count, Config::terms, Config::order_b> b(
+    gk__mma_loader<Element, Config::bn, Config::thread_count, Config::terms, Config::order_b> b(
         p.b, work.batch, work.col0, p.n, k_begin, k_end);
-    const gk__mma_fragment_reader<Element, Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(
-        row_idx, p.a.k_major);
-    const gk__mma_fragment_reader<Element, Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(
-        col_idx, p.b.k_major);
-    const size_t stages = gk_ceil_div(k_end - k_begin, stage_depth);
-    gk__mma_loop<Element, Config>::multiply(acc, a, b, reader_a, reader_b, ring, static_cast<unsigned>(stages));
+    const gk__mma_fragment_reader<Element, Config::bm, Config::wm, true, Config::order_a> reader_a(row_idx,
+                                                                                                   p.a.k_major);
+    const gk__mma_fragment_reader<Element, Config::bn, Config::wn, false, Config::order_b> reader_b(col_idx,
+                                                                                                    p.b.k_major);
+    gk__mma_multiply<Element>(acc, a, b, reader_a, reader_b, ring,
+                              static_cast<unsigned>(gk_ceil_div(k_end - k_begin, stage_depth)));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
   __syncthreads();
@@ -8469,25 +8439,20 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
 /* A plan of the portable tensor-core kernels: the configuration and the split of k. */
 struct gk__mma_plan {
   int config;           /* index of the configuration; -1: none */
-  int stages;           /* of the ring */
   size_t tiles;         /* of C, in the whole batch */
   size_t partitions;    /* of k */
   size_t product_bytes; /* of the partials of one product */
   double cost;          /* the expected time in microseconds */
 };
-/* What plans and launches need to know of a configuration. */
+/* What plans and launches need to know of a configuration. smem: bytes of shared memory. */
 struct gk__mma_tile {
-  size_t bm, bn, stage_depth, stage_bytes, c_bytes;
+  size_t bm, bn, stage_depth, smem;
   unsigned thread_count;
-  /* Bytes of shared memory. The tile of accumulators is stored over the ring. */
-  size_t smem(int stages) const {
-    const size_t ring_bytes = static_cast<size_t>(stages) * stage_bytes;
-    return (ring_bytes > c_bytes ? ring_bytes : c_bytes) + GK__RING_ALIGNMENT;
-  }
 };
 template <class Element, class Config> gk__mma_tile gk__mma_tile_of() {
-  const size_t stage_depth = Config::bytes / gk__tensor_type<Element>::bytes;
-  return {Config::bm, Config::bn, stage_depth, Config::stage_bytes, Config::shared_tile::bytes, Config::thread_count};
+  const size_t ring_bytes = Config::stages * Config::stage_bytes, c_bytes = Config::shared_tile::bytes;
+  return {Config::bm, Config::bn, GK__STAGE_ROW_BYTES / gk__tensor_type<Element>::bytes,
+          (ring_bytes > c_bytes ? ring_bytes : c_bytes) + GK__RING_ALIGNMENT, Config::thread_count};
 }
 template <class Element, class Out, class Func>
 cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>> &kernel, const gk__mma_tile &mma_tile,
@@ -8504,7 +8469,7 @@ cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>>
       sub_batch.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", kernel,
                                dim3(static_cast<unsigned>(now), static_cast<unsigned>(plan.partitions)),
-                               mma_tile.thread_count, mma_tile.smem(plan.stages), call->stream, sub_batch));
+                               mma_tile.thread_count, mma_tile.smem, call->stream, sub_batch));
     }
     return cudaSuccess;
   };
@@ -8512,9 +8477,9 @@ cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>>
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
- * plus the time to reduce the partials. Of 1,021 random products of half types and 632 emulated ones that the costs
- * were not fitted to, the chosen plans take 1.1 and 0.7 % longer than the best that were measured. `make bench-refit`
- * fits them. */
+ * plus the time to reduce the partials. Of 527 random products of half types, 428 of tf32 and 1,047 emulated ones that
+ * the costs were not fitted to, the chosen plans take 1.0, 1.4 and 0.3 % longer than the best that were measured. `make
+ * bench-refit` fits them. */
 struct gk__mma_cost {
   double stage;      /* one stage of a block that is alone on its SM */
   double stage_rate; /* one stage of a full SM, divided by the number of its blocks */
@@ -8529,7 +8494,7 @@ struct gk__mma_cost {
 };
 /* The cheapest of the plans that it takes. */
 struct gk__mma_cheapest {
-  gk__mma_plan plan = {-1, 0, 0, 1, 0, 0};
+  gk__mma_plan plan = {-1, 0, 1, 0, 0};
   void take(const gk__mma_plan &other) {
     if (plan.config < 0 || other.cost < plan.cost) plan = other;
   }
@@ -8537,17 +8502,17 @@ struct gk__mma_cheapest {
 /* Gives *plans every plan with this configuration, if its ring fits into shared memory. A partition has at least three
  * stages, and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
 template <class Plans>
-void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile, int stages, const gk__mma_cost &cost,
-                         size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
+void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile, const gk__mma_cost &cost, size_t m,
+                         size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
   const size_t sms = static_cast<size_t>(gpu.sms), partial_bytes = gk__partial_bytes<float>(m, n);
-  const size_t fit = static_cast<size_t>(gpu.smem_limit) / mma_tile.smem(stages);
+  const size_t fit = static_cast<size_t>(gpu.smem_limit) / mma_tile.smem;
   const size_t blocks_per_sm = fit < cost.blocks ? fit : cost.blocks, wave = sms * blocks_per_sm;
   const size_t k_stages = gk_ceil_div(k, mma_tile.stage_depth);
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
   const size_t max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
   const size_t all = gk__saturated_product(
       gk__saturated_product(gk__tile_count(m, mma_tile.bm), gk__tile_count(n, mma_tile.bn)), batch);
-  gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
+  gk__mma_plan plan = {config, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
   for (; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
     const size_t partition_stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
@@ -8569,27 +8534,26 @@ void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile,
  * 1 % over random shapes (half types: 128 x 128; tf32: 64 x 128, 128 x 256). The large one is compiled for each storage
  * order of the operands. */
 template <int Products, class Element> struct gk__mma_tiles { /* half types */
-  template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 256, 64, 64, 128, 4, OrderA, OrderB>;
-  typedef gk__mma_config<1, 64, 64, 32, 32, 128, 3> small_config;
+  template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 256, 64, 64, 3, OrderA, OrderB>;
+  typedef gk__mma_config<1, 64, 64, 32, 32, 3> small_config;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.747, 0.974, 5.987, 0.001, 1}, {0.275, 0.225, 3.355, 1.895, 4}};
+    static const gk__mma_cost of_configs[] = {{0.745, 1.023, 5.719, 0.001, 1}, {0.265, 0.225, 3.669, 2.274, 4}};
     return of_configs;
   }
 };
 template <> struct gk__mma_tiles<1, float> { /* tf32 */
-  template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 128, 64, 64, 128, 3, OrderA, OrderB>;
-  typedef gk__mma_config<1, 64, 64, 32, 32, 128, 3> small_config;
+  template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 128, 64, 64, 3, OrderA, OrderB>;
+  typedef gk__mma_config<1, 64, 64, 32, 32, 3> small_config;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.727, 0.648, 5.683, 1.000, 2}, {0.459, 0.360, 3.207, 1.000, 4}};
+    static const gk__mma_cost of_configs[] = {{0.379, 0.568, 5.044, 0.785, 2}, {0.316, 0.323, 3.764, 2.291, 4}};
     return of_configs;
   }
 };
-template <class Element>
-struct gk__mma_tiles<6, Element> { /* emulated fp32, which has one large kernel for all storage orders */
-  template <int, int> using large = gk__mma_config<GK__BF16_TERMS, 128, 128, 64, 32, 64, 2>;
-  typedef gk__mma_config<GK__BF16_TERMS, 64, 64, 32, 32, 64, 3> small_config;
+template <class Element> struct gk__mma_tiles<6, Element> { /* emulated fp32, whose prepared operands are K-major */
+  template <int, int> using large = gk__mma_config<GK__BF16_TERMS, 128, 128, 64, 32, 2, GK__K_MAJOR, GK__K_MAJOR>;
+  typedef gk__mma_config<GK__BF16_TERMS, 64, 64, 32, 32, 2, GK__K_MAJOR, GK__K_MAJOR> small_config;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.608, 2.315, 5.072, 0.001, 2}, {0.871, 0.694, 2.769, 0.716, 3}};
+    static const gk__mma_cost of_configs[] = {{0.924, 3.015, 4.732, 0.001, 1}, {0.923, 0.823, 2.811, 0.169, 2}};
     return of_configs;
   }
 };
@@ -8601,10 +8565,8 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
   const gk__mma_tile large_tile = gk__mma_tile_of<Element, large>(),
                      small_tile = gk__mma_tile_of<Element, typename tiles::small_config>();
-  int stages = large::stages;
-  if (stages > 3 && !gpu.has_smem(large_tile.smem(stages))) stages = 3;
-  gk__plan_mma_config(plans, 0, large_tile, stages, costs[0], m, n, k, batch, gpu);
-  gk__plan_mma_config(plans, 1, small_tile, tiles::small_config::stages, costs[1], m, n, k, batch, gpu);
+  gk__plan_mma_config(plans, 0, large_tile, costs[0], m, n, k, batch, gpu);
+  gk__plan_mma_config(plans, 1, small_tile, costs[1], m, n, k, batch, gpu);
 }
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
@@ -10656,10 +10618,12 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   const bool tf32 = p.precision == GK_PRECISION_TF32;
   plan.precision = p.precision;
   plan.plan = gpu.tensor_plan;
-  /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. */
-  const bool transposes = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
-  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposes && p.m <= p.n);
-  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposes && p.m > p.n);
+  /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
+   * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
+  const bool one_k_major = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
+  const bool both_k_major = p.precision == GK_PRECISION_EMULATED && !by_tma;
+  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
+  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
    * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
   if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))

@@ -307,8 +307,8 @@ TEST(planner_copies_what_is_not_aligned) {
   EXPECT_EQ(copies(), 2);
   EXPECT(!hook_plan_product(p, gpu).b.transposed);
   p.b.leading_dim = 112;
-  p.precision = GK_PRECISION_EMULATED;
-  EXPECT(!hook_plan_product(p, gpu).b.transposed);
+  p.precision = GK_PRECISION_EMULATED; /* mma.sync takes K-major operands */
+  EXPECT(!hook_plan_product(p, gpu).a.transposed && hook_plan_product(p, gpu).b.transposed);
   EXPECT_EQ(hook_plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
 }
 

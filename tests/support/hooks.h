@@ -20,6 +20,7 @@
 #define hook_failed gk__failed
 #define hook_launch gk__launch
 #define HOOK_REDUCE_BYTES GK__REDUCE_BYTES
+#define HOOK_STAGE_ROW_BYTES GK__STAGE_ROW_BYTES
 #define HOOK_STATE_BYTES GK__STATE_BYTES
 
 /* 15. Building blocks */
