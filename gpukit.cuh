@@ -10561,8 +10561,8 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
 /* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
  * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
  * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 terms takes
- * as long as 128 strict multiply-adds. With a short k it is the launches that count: by mma.sync 2349 x 3902 x 33 takes
- * 1.43 times as long emulated as strict, with k = 70 1.25 times, 96 1.05; 1024 x 1024 x 256 1.05 (H100). */
+ * as long as 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices between emulated and
+ * strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long (H200). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
@@ -10574,33 +10574,36 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   }
   if (p.is_thin()) return false;
   if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6;
-  if (gpu.tensor_plan != GK_PLAN_WGMMA && (k < 96 || volume < 6e8)) return false;
-  return volume >= 3e8 && m * n >= 128 * (m + n);
+  if (m * n < 160 * (m + n)) return false;
+  return gpu.tensor_plan == GK_PLAN_WGMMA ? volume >= 2e8 : volume >= 3.5e8 && k >= 96;
 }
 
-/* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, where those are
- * faster than copies of the operands and the other kernels of tensor cores. It takes 0.5 to 0.9 of their time if all
- * tiles run at once and k is short: 77 x 33 x 108 4.0 us (7.7), 91 x 340 x 250 5.4 (6.4); but 1435 x 323 x 48 takes
- * 1.4 times as long, and 27 x 83 x 523 1.3 (H100). */
+/* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, and faster than
+ * the other kernels of tensor cores with the copies that they need. It does if all tiles run at once and k is short: it
+ * takes 0.87 of the time of the strict kernels, and 0.6 of that with copies, whose launch takes the host longer than
+ * the product takes a GPU; in CUDA graphs 0.9 of it for wgmma, and 0.73 for mma.sync (210 products, H200). Others take
+ * longer: 1435 x 323 x 48 1.4 times as long as by strict kernels, and 27 x 83 x 523 1.3 times (H100). */
 inline bool gk__is_small(const gk__product &p, int sms) {
-  const size_t most_k = 384;
+  const size_t most_k = 384, tiles_per_sm = p.k <= 64 ? 2 : 1;
   return p.is_half_type() && !p.is_thin() && p.k <= most_k &&
-         gk__tile_count(p.m, p.n, 32, 32) * p.batch <= static_cast<size_t>(sms);
+         gk__tile_count(p.m, p.n, 32, 32) * p.batch <= static_cast<size_t>(sms) * tiles_per_sm;
 }
 
 /* Whether tensor cores with the copies that they need are faster than kernels without. A copy is a launch of its own,
  * so the product has to be large enough. It counts in tiles of 32 x 32, which the other kernels compute whole, too. Of
- * 675 small products, the choices by these limits take 4.3 % (bfloat16, wgmma), 1.7 % (bfloat16, mma.sync), 2.0 %
- * (tf32, wgmma) and 0.7 % (tf32, mma.sync) longer than the better ones (H100). Large copies do not stay in L2: with
- * them a narrow product of tf32 takes longer than a strict one (6378 x 52 x 2598: 1.2 to 1.5 times as long, by storage
- * order; 6378 x 77 x 2598: 0.8). */
+ * 300 products of bfloat16 below 6e7 multiply-adds, the choices by these limits and by gk__is_small take 7 % (wgmma)
+ * and 1.6 % (mma.sync) longer than the best of the three kinds of kernels, in CUDA graphs 3.4 and 1.0 %; of 106 narrow
+ * ones of tf32, by wgmma, 2.6 and 3.6 % (H200). Large copies do not stay in L2: with them a narrow product of tf32
+ * takes longer than a strict one (6378 x 52 x 2598: 1.2 to 1.5 times as long, by storage order; 6378 x 77 x 2598: 0.8).
+ */
 inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bool by_tma) {
   const size_t narrow = 64, large_copy = size_t(20) << 20;
   if (p.precision == GK_PRECISION_TF32 && (p.m <= narrow || p.n <= narrow) && plan.work_bytes(1) >= large_copy)
     return false;
   const double multiply_adds = 32 * 32 * static_cast<double>(gk__tile_count(p.m, p.n, 32, 32)) *
                                static_cast<double>(p.k) * static_cast<double>(p.batch);
-  return multiply_adds >= (p.is_half_type() ? 1e7 : 2.5e7) * (by_tma ? 1 : 2);
+  const double least_half = by_tma ? 1e7 : 2e7, least_tf32 = by_tma ? 3.5e7 : 5e7;
+  return multiply_adds >= (p.is_half_type() ? least_half : least_tf32);
 }
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
@@ -10629,7 +10632,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
-  if (!forced && (plan.a.wanted || plan.b.wanted) && !gk__copy_pays(p, plan, by_tma)) return strict;
+  const bool copies = plan.a.wanted || plan.b.wanted;
+  if (!forced && copies && (strict.is_small || !gk__copy_pays(p, plan, by_tma))) return strict;
   return plan;
 }
 
