@@ -8243,7 +8243,7 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
 };
 /* Fills the ring before the main loop begins. */
 template <class Config, class LoaderA, class LoaderB>
-GK__D void gk__fill_ring(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stage_count) {
+GK__D void gk__fill_mma_ring(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stage_count) {
   a.load_first(ring);
   b.load_first(ring + Config::b_offset);
   gk__ptx_cp_async_commit_group();
@@ -8351,7 +8351,7 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
   const int last_term = Config::terms - 1, last_step = Config::k_steps - 1;
   const unsigned char *const ring_end = ring + Config::stages * Config::stage_bytes;
   unsigned a_fragment[2][Config::terms][Config::wm / 16][4], b_fragment[2][Config::terms][Config::wn / 16][4];
-  gk__fill_ring<Config>(a, b, ring, stage_count);
+  gk__fill_mma_ring<Config>(a, b, ring, stage_count);
   gk__ptx_cp_async_wait_group<Config::stages - 1>();
   __syncthreads();
   reader_a.read(a_fragment[0][last_term], ring + last_term * Config::a_bytes, 0);
@@ -10579,20 +10579,22 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
 }
 
 /* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, and faster than
- * the other kernels of tensor cores with the copies that they need. It does if all tiles run at once and k is short: it
- * takes 0.87 of the time of the strict kernels, and 0.6 of that with copies, whose launch takes the host longer than
- * the product takes a GPU; in CUDA graphs 0.9 of it for wgmma, and 0.73 for mma.sync (210 products, H200). Others take
- * longer: 1435 x 323 x 48 1.4 times as long as by strict kernels, and 27 x 83 x 523 1.3 times (H100). */
+ * the other kernels of tensor cores with the copies that they need, whose launch takes the host longer than such a
+ * product takes a GPU. Of 161 products it takes 0.91 of the time of the strict kernels. Of that with copies it takes
+ * 0.55 where each multiprocessor has at most 1.3e5 multiply-adds, in tiles of 32 x 32, 0.63 to 2.6e5, and 0.84 to 4e5;
+ * in CUDA graphs, by wgmma, 0.87, 1.07 and 1.26 (H200). With few tiles and a long k the strict kernels, which split k
+ * further, take less: 27 x 83 x 523 0.77 (H100). */
 inline bool gk__is_small(const gk__product &p, int sms) {
-  const size_t most_k = 384, tiles_per_sm = p.k <= 64 ? 2 : 1;
-  return p.is_half_type() && !p.is_thin() && p.k <= most_k &&
-         gk__tile_count(p.m, p.n, 32, 32) * p.batch <= static_cast<size_t>(sms) * tiles_per_sm;
+  const size_t most_k = 384, most_tiles = 4 * static_cast<size_t>(sms),
+               most_tile_depth = 256 * static_cast<size_t>(sms);
+  const size_t tiles = gk__tile_count(p.m, p.n, 32, 32) * p.batch;
+  return p.is_half_type() && !p.is_thin() && p.k <= most_k && tiles <= most_tiles && tiles * p.k <= most_tile_depth;
 }
 
 /* Whether tensor cores with the copies that they need are faster than kernels without. A copy is a launch of its own,
  * so the product has to be large enough. It counts in tiles of 32 x 32, which the other kernels compute whole, too. Of
- * 300 products of bfloat16 below 6e7 multiply-adds, the choices by these limits and by gk__is_small take 7 % (wgmma)
- * and 1.6 % (mma.sync) longer than the best of the three kinds of kernels, in CUDA graphs 3.4 and 1.0 %; of 106 narrow
+ * 200 products of bfloat16 below 1e8 multiply-adds, the choices by these limits and by gk__is_small take 3.5 % (wgmma)
+ * and 3.0 % (mma.sync) longer than the best of the three kinds of kernels, in CUDA graphs 2.7 and 0.9 %; of 106 narrow
  * ones of tf32, by wgmma, 2.6 and 3.6 % (H200). Large copies do not stay in L2: with them a narrow product of tf32
  * takes longer than a strict one (6378 x 52 x 2598: 1.2 to 1.5 times as long, by storage order; 6378 x 77 x 2598: 0.8).
  */
@@ -10911,16 +10913,18 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
                               temporary, "gk_matmul", call->stream);
   }
 };
-/* Small products of half types (gk__is_small): by four groups of warps, each with a partition of k. Their operands are
- * not prepared. */
+/* Small products of half types (gk__is_small), by up to four groups of warps in a block, each with a partition of k: as
+ * many as let all blocks run at once. Their operands are not prepared. */
 template <class Element> struct gk__half_block : gk__block_config<gk__accumulators_half<Element>, 32, 32, 4> {
   static const int bk = 32, stages = 2;
 };
 template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
   template <class Args> static cudaError_t run_small(Args p, gk__product_call *call) {
     typedef gk__half_block<Item> Config;
+    const size_t blocks = gk__tile_count(p.m, p.n, Config::bm, Config::bn) * p.batch;
+    const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms)), all = Config::groups;
     const size_t room = static_cast<size_t>(call->gpu.smem_limit) / gk__ring_bytes<Config, Args>(),
-                 most = Config::groups;
+                 most = blocks_per_sm < all ? all / blocks_per_sm : 1;
     const gk__split_k order = gk__split_evenly(p.k, room < most ? room : most, Config::bk);
     p.partitions = order.partitions;
     p.depth = order.depth;

@@ -219,19 +219,19 @@ TEST(planner_finds_small_products) {
     return hook_plan_product(product_of(item_bytes, m, n, k, precision, plan), hopper).is_small;
   };
   EXPECT(small(32, 32, 32) && small(127, 127, 127) && small(75, 75, 383));
-  EXPECT(small(32, 264 * 32 - 1, 33) && small(32, 132 * 32 - 1, 65));
-  EXPECT(small(190, 667, 146)); /* instead of copies */
+  EXPECT(small(32, 528 * 32 - 1, 33) && small(32, 132 * 32 - 1, 255));
+  EXPECT(small(190, 667, 146));  /* instead of copies */
   EXPECT(!small(128, 128, 128)); /* needs no copies */
-  EXPECT(!small(32, 264 * 32 + 1, 33) && !small(32, 132 * 32 + 1, 65));
+  EXPECT(!small(32, 528 * 32 + 1, 33) && !small(32, 132 * 32 - 1, 257));
   EXPECT(!small(75, 75, 385));
   EXPECT(!small(3, 75, 129) && small(3, 75, 127));
   EXPECT(!small(75, 75, 75, GK_PRECISION_STRICT) && !small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_SIMT));
   EXPECT(!small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA) && !small(75, 75, 0));
   EXPECT(!small(75, 75, 75, GK_PRECISION_TF32, GK_PLAN_AUTO, f32));
   hook_product batch = product_of(half_type, 33, 33, 33, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
-  batch.batch = 66;
+  batch.batch = 132;
   EXPECT(hook_plan_product(batch, hopper).is_small && !hook_plan_product(batch, older).is_small);
-  batch.batch = 67;
+  batch.batch = 133;
   EXPECT(!hook_plan_product(batch, hopper).is_small);
 }
 
@@ -327,8 +327,9 @@ TEST(planner_copies_nothing_for_small_products) {
     const bool is_half = item_bytes == half_type;
     EXPECT(tensor(item_bytes, 128, 1, 0, false) && tensor(item_bytes, 128, 1, 0, true)); /* no copies */
     EXPECT(!tensor(item_bytes, 128, 1, 4, false) && !tensor(item_bytes, 128, 1, 4, true));
-    EXPECT(!tensor(item_bytes, 352, 1, 4, false) && tensor(item_bytes, 384, 1, 4, false));
-    EXPECT(!tensor(item_bytes, is_half ? 352 : 320, 1, 4, true) && tensor(item_bytes, is_half ? 384 : 352, 1, 4, true));
+    EXPECT(!tensor(item_bytes, is_half ? 320 : 352, 1, 4, false) &&
+           tensor(item_bytes, is_half ? 352 : 384, 1, 4, false));
+    EXPECT(!tensor(item_bytes, 320, 1, 4, true) && tensor(item_bytes, 352, 1, 4, true));
     EXPECT(tensor(item_bytes, 128, 30, 4, false) && tensor(item_bytes, 128, 30, 4, true));
   }
 }

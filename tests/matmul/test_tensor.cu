@@ -41,6 +41,16 @@ template <class T, class O> static void check_small(int first_trans) {
     p.max_blocks = 3;
     if (p.k == 129) check_exactly<T, O>(p);
   }
+  /* With more tiles than multiprocessors, here four of each product, a block has fewer groups of warps. */
+  for (size_t tiles_per_sm : {2u, 4u}) {
+    problem p = problem_of(33, 39, 61);
+    p.batch = tiles_per_sm * static_cast<size_t>(this_gpu().sms) / 4;
+    const gk_matmul_opts o = p.opts(GK_PLAN_AUTO);
+    EXPECT_OK(gk_matmul_plan(reinterpret_cast<T *>(256), reinterpret_cast<T *>(256), reinterpret_cast<O *>(512), p.m,
+                             p.n, p.k, &o, &path));
+    EXPECT(path.plan == GK_PLAN_MMA && !path.copies_a);
+    check_exactly<T, O>(p);
+  }
 }
 TEST(small_products) {
   require_plans<__half, __half>(GK_PRECISION_DEFAULT);
