@@ -7842,13 +7842,20 @@ template <int Preparation> struct gk__prepared_vector {
   static const int items = Preparation == GK__PREPARE_TF32 ? 4 : 8, bytes = 16 / items;
   /* Rows of which a thread has loads in flight. */
   static const unsigned rows_per_load = Preparation == GK__PREPARE_BF16_TERMS ? 2 : 4;
+  /* Whether a copy may be transposed: for tf32, and for emulated fp32 by mma.sync, which code for sm_90a does not have.
+   * There the transposition, which never runs, costs 6 % of a product of 1024^3 (H200). */
+#ifdef GK__PASS_SM_90A
+  static const bool transposes = Preparation == GK__PREPARE_TF32;
+#else
+  static const bool transposes = Preparation != GK__PREPARE_COPY;
+#endif
 };
 /* The magnitudes, as bits of a float, that emulated fp32 can represent: from `least` to below `limit`. */
 struct gk__split_range {
   unsigned least, limit;
   GK__D bool excludes(unsigned bits) const {
     const unsigned magnitude = bits & 0x7fffffffu;
-    return magnitude != 0 && (magnitude < least || magnitude >= limit);
+    return (magnitude != 0 && magnitude < least) || magnitude >= limit;
   }
 };
 /* Stores a vector, or each of its terms. Returns whether terms cannot represent one of its elements. */
@@ -7857,18 +7864,21 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
   const int terms = Preparation == GK__PREPARE_BF16_TERMS ? GK__BF16_TERMS : 1;
   gk__word16 term[terms];
   bool out_of_range = false;
-  GK__UNROLL
-  for (int i = 0; i < 4; i++) {
-    if (Preparation != GK__PREPARE_BF16_TERMS) {
-      term[0].word[i] = Preparation == GK__PREPARE_TF32 ? gk__round_to_tf32(word[i]) : word[i];
-      continue;
-    }
-    unsigned low[GK__BF16_TERMS], high[GK__BF16_TERMS];
-    gk__split_to_bf16(low, word[i * 2]);
-    gk__split_to_bf16(high, word[i * 2 + 1]);
+  if (Preparation == GK__PREPARE_BF16_TERMS) {
     GK__UNROLL
-    for (int j = 0; j < terms; j++) term[j].word[i] = low[j] >> 16 | high[j];
-    out_of_range |= range.excludes(word[i * 2]) || range.excludes(word[i * 2 + 1]);
+    for (int i = 0; i < 8; i += 2) {
+      unsigned low[GK__BF16_TERMS], high[GK__BF16_TERMS];
+      gk__split_to_bf16(low, word[i]);
+      gk__split_to_bf16(high, word[i + 1]);
+      GK__UNROLL
+      for (int j = 0; j < terms; j++) term[j].word[i / 2] = low[j] >> 16 | high[j];
+      GK__UNROLL
+      for (int j = 0; j < 2; j++) out_of_range |= range.excludes(word[i + j]);
+    }
+  } else {
+    GK__UNROLL
+    for (int i = 0; i < 4; i++)
+      term[0].word[i] = Preparation == GK__PREPARE_TF32 ? gk__round_to_tf32(word[i]) : word[i];
   }
   GK__UNROLL
   for (int j = 0; j < terms; j++) *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(j) * to_term) = term[j];
@@ -7877,7 +7887,7 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
 
 /* Stores a tile of a matrix of floats, tile in_matrix, transposed: 32 columns, as vectors of eight threads. By all
  * threads of a block. Returns what gk__store_prepared returns. */
-template <int Preparation> struct gk__transpose_tile {
+template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> struct gk__transpose_tile {
   static const unsigned items = gk__prepared_vector<Preparation>::items;
   static const unsigned col_count = 32, vectors = gk__prepare_threads / col_count, row_count = vectors * items;
   unsigned word[row_count][col_count + 1]; /* padded: fewer bank conflicts */
@@ -7907,15 +7917,14 @@ template <int Preparation> struct gk__transpose_tile {
                                            p.to_term, range);
   }
 };
-/* Copies of half types are not transposed. */
-template <> struct gk__transpose_tile<GK__PREPARE_COPY> {
+template <int Preparation> struct gk__transpose_tile<Preparation, false> {
   static const unsigned col_count = 1, row_count = 1;
   template <class... Params> GK__D bool prepare(const Params &...) { return false; }
 };
 /* Prepares both operands: the first blocks_a blocks prepare A, the others B. If the terms of emulated fp32 cannot
  * represent an element, *strict becomes 1, and a strict kernel computes the product. */
 template <int Preparation, class Item>
-__global__ void __launch_bounds__(gk__prepare_threads, 3)
+__global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Preparation>::transposes ? 3 : 0)
     gk__prepare_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
                        gk__split_range range, unsigned *strict) {
   typedef gk__prepared_vector<Preparation> prepared;
@@ -7930,7 +7939,7 @@ __global__ void __launch_bounds__(gk__prepare_threads, 3)
   for (unsigned tile_idx = block_idx; tile_idx < p.tiling.tile_count; tile_idx += blocks) {
     const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
     const size_t matrix = tile_idx / matrix_tiles;
-    if (p.transposed) {
+    if (prepared::transposes && p.transposed) {
       if (transpose_tile.prepare(p, matrix, in_matrix, range)) out_of_range = true;
       continue;
     }
@@ -8537,7 +8546,7 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
   template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 256, 64, 64, 3, OrderA, OrderB>;
   typedef gk__mma_config<1, 64, 64, 32, 32, 3> small_config;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.745, 1.023, 5.719, 0.001, 1}, {0.265, 0.225, 3.669, 2.274, 4}};
+    static const gk__mma_cost of_configs[] = {{0.836, 0.986, 5.691, 0.001, 1}, {0.265, 0.223, 3.187, 2.307, 4}};
     return of_configs;
   }
 };
@@ -10561,8 +10570,9 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
 /* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
  * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
  * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 terms takes
- * as long as 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices between emulated and
- * strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long (H200). */
+ * as long as 128 (wgmma) or 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices between
+ * emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long
+ * (H200). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k;
@@ -10574,8 +10584,8 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   }
   if (p.is_thin()) return false;
   if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6;
-  if (m * n < 160 * (m + n)) return false;
-  return gpu.tensor_plan == GK_PLAN_WGMMA ? volume >= 2e8 : volume >= 3.5e8 && k >= 96;
+  if (gpu.tensor_plan == GK_PLAN_WGMMA) return volume >= 2e8 && m * n >= 128 * (m + n);
+  return volume >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
 
 /* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, and faster than
