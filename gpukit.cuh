@@ -7704,7 +7704,8 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
 
 /* --- Tensor cores: operand preparation ---------------------------------------------------------------------------*/
 
-/* Copy: to aligned, zero-padded rows. Round: to tf32, transposing if needed. Split: into bfloat16 terms. */
+/* A copy has aligned rows, which end with zeros up to a multiple of 16 bytes. TF32: rounded. BF16_TERMS: split into
+ * terms. These two may be transposed. */
 enum { GK__PREPARE_COPY, GK__PREPARE_TF32, GK__PREPARE_BF16_TERMS };
 
 /* How the matrices are divided among blocks. In a work tile, threads_x threads stand side by side and each handles one
@@ -7839,11 +7840,11 @@ GK__D void gk__split_to_bf16(unsigned (&term)[GK__BF16_TERMS], unsigned bits) {
 
 /* A vector of prepared elements: it is 16 bytes, or 16 bytes of each term. */
 template <int Preparation> struct gk__prepared_vector {
-  static const int items = Preparation == GK__PREPARE_TF32 ? 4 : 8, bytes = 16 / items;
+  static const int items = Preparation == GK__PREPARE_TF32 ? 4 : 8, item_bytes = 16 / items;
   /* Rows of which a thread has loads in flight. */
   static const unsigned rows_per_load = Preparation == GK__PREPARE_BF16_TERMS ? 2 : 4;
   /* Whether a copy may be transposed: for tf32, and for emulated fp32 by mma.sync, which code for sm_90a does not have.
-   * There the transposition, which never runs, costs 6 % of a product of 1024^3 (H200). */
+   * The transposition, if it is compiled there, costs 6 % of a product of 1024^3 (H200). */
 #ifdef GK__PASS_SM_90A
   static const bool transposes = Preparation == GK__PREPARE_TF32;
 #else
@@ -7885,8 +7886,8 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
   return out_of_range;
 }
 
-/* Stores a tile of a matrix of floats, tile in_matrix, transposed: 32 columns, as vectors of eight threads. By all
- * threads of a block. Returns what gk__store_prepared returns. */
+/* Stores tile `in_matrix` of a matrix of floats transposed, by all threads of a block. 32 columns of the matrix become
+ * 32 rows of the copy, and eight threads store a vector each of such a row. Returns what gk__store_prepared returns. */
 template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> struct gk__transpose_tile {
   static const unsigned items = gk__prepared_vector<Preparation>::items;
   static const unsigned col_count = 32, vectors = gk__prepare_threads / col_count, row_count = vectors * items;
@@ -7894,12 +7895,13 @@ template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> 
   template <class Item>
   GK__D bool prepare(const gk__raw_operand<Item> &p, size_t matrix, unsigned in_matrix, const gk__split_range &range) {
     const unsigned x = threadIdx.x % col_count, y = threadIdx.x / col_count;
+    const unsigned rows_per_pass = gk__prepare_threads / col_count;
     const unsigned to_row = threadIdx.x / vectors, to_vector = threadIdx.x % vectors;
     const size_t row0 = static_cast<size_t>(in_matrix / p.tiling.tiles_x) * row_count;
     const size_t col0 = static_cast<size_t>(in_matrix % p.tiling.tiles_x) * col_count;
     const Item *const from = p.from + matrix * p.stride;
     GK__UNROLL
-    for (unsigned i = 0; i < row_count; i += gk__prepare_threads / col_count) {
+    for (unsigned i = 0; i < row_count; i += rows_per_pass) {
       unsigned bits = 0;
       if (row0 + y + i < p.row_count && col0 + x < p.col_count)
         memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
@@ -7913,16 +7915,20 @@ template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> 
     if (col0 + to_row >= p.col_count || row0 + to_vector * items >= p.row_count) return false;
     return gk__store_prepared<Preparation>(vector,
                                            p.dest + matrix * p.to_stride + (col0 + to_row) * p.to_ld +
-                                               (row0 + to_vector * items) * gk__prepared_vector<Preparation>::bytes,
+                                               (row0 + to_vector * items) *
+                                                   gk__prepared_vector<Preparation>::item_bytes,
                                            p.to_term, range);
   }
 };
+/* Never runs, unless a program links code for sm_90 and sm_90a of one version and tag (section 22): then the strict
+ * kernel computes the product. */
 template <int Preparation> struct gk__transpose_tile<Preparation, false> {
   static const unsigned col_count = 1, row_count = 1;
-  template <class... Params> GK__D bool prepare(const Params &...) { return false; }
+  template <class... Params> GK__D bool prepare(const Params &...) { return true; }
 };
 /* Prepares both operands: the first blocks_a blocks prepare A, the others B. If the terms of emulated fp32 cannot
- * represent an element, *strict becomes 1, and a strict kernel computes the product. */
+ * represent an element, *strict becomes 1, and a strict kernel computes the product. With a transposition in the code,
+ * the compiler would take 97 registers, which leaves room for two blocks on a multiprocessor; 0 is no limit. */
 template <int Preparation, class Item>
 __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Preparation>::transposes ? 3 : 0)
     gk__prepare_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
@@ -7939,7 +7945,7 @@ __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Prepa
   for (unsigned tile_idx = block_idx; tile_idx < p.tiling.tile_count; tile_idx += blocks) {
     const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
     const size_t matrix = tile_idx / matrix_tiles;
-    if (prepared::transposes && p.transposed) {
+    if (Preparation != GK__PREPARE_COPY && p.transposed) {
       if (transpose_tile.prepare(p, matrix, in_matrix, range)) out_of_range = true;
       continue;
     }
@@ -7954,7 +7960,7 @@ __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Prepa
     const Item *const begin = p.from + matrix * p.stride;
     const Item *const end = begin + (p.row_count - 1) * p.leading_dim + p.col_count;
     const Item *from = begin + row_idx * p.leading_dim;
-    unsigned char *dest = p.dest + matrix * p.to_stride + row_idx * p.to_ld + col_idx * prepared::bytes;
+    unsigned char *dest = p.dest + matrix * p.to_stride + row_idx * p.to_ld + col_idx * prepared::item_bytes;
     /* Rows from this thread's first one on, at most those of a work tile. Every threads_y-th is its own. */
     const size_t rows_left = p.row_count > row_idx ? p.row_count - row_idx : 0;
     const unsigned tile_rows = p.tiling.rows_per_thread * p.tiling.threads_y, rows_per_pass = p.tiling.threads_y;
@@ -8000,7 +8006,7 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
     const size_t items = prepared::items, tile_rows = transpose_tile::row_count, tile_cols = transpose_tile::col_count;
     p->tiling = gk__plan_prepare_tiling(p->row_count, gk_ceil_div(p->col_count, items), p->batch,
                                         prepared::rows_per_load, call.gpu.sms);
-    if (!p->transposed) continue;
+    if (!p->transposed) continue; /* else its tiles are of another size */
     p->tiling.tiles_x = static_cast<unsigned>(gk_ceil_div(p->col_count, tile_cols));
     p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, tile_rows));
     p->tiling.tile_count = static_cast<unsigned>(p->tiling.tiles_x * p->tiling.tiles_y * p->batch);
@@ -8156,7 +8162,7 @@ struct gk__mma_config {
   static const int k_steps = GK__STAGE_ROW_BYTES / 32; /* MMA steps in a stage */
   static_assert(TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 && WarpCols % 32 == 0 &&
                     WarpRows <= 64 && WarpCols <= 64,
-                "the permutation of 16-byte words needs rows of a multiple of 128 bytes");
+                "rows of 128 bytes or a multiple, for the permutation of 16-byte words, and warps within them");
 };
 
 /* The offset of a 16-byte word in a tile in shared memory. K-major: a row has 128 bytes of k. */
@@ -8174,21 +8180,22 @@ template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsign
  * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
 
-/* Loads the tiles of one operand into the ring, stage by stage. If k is not a multiple of a stage, the first stage has
- * the rest of k, and zeros; so no later stage has to be compared with the end of k. Rows beyond the matrix are not
- * loaded: the accumulators that they contribute to are stored nowhere but in the padding of partials. */
+/* Loads the tiles of one operand into the ring, stage by stage. The first stage has the end of k, and zeros behind it
+ * if k is not a multiple of a stage; so no later stage has to be compared with the end of k. Rows beyond the matrix are
+ * not loaded: the accumulators that they contribute to are stored nowhere but in the padding of partials. */
 template <class Element, int Outer, int Threads, int Terms, int Order> struct gk__mma_loader {
   static const int element_bytes = gk__tensor_type<Element>::bytes;
   static const int tile_bytes = Outer * GK__STAGE_ROW_BYTES; /* of one term in one stage */
   static const int words_per_thread = tile_bytes / 16 / Threads;
   static const unsigned stage_depth = GK__STAGE_ROW_BYTES / element_bytes, word_items = 16 / element_bytes;
   static_assert(words_per_thread * Threads * 16 == tile_bytes, "every thread copies the same number of words");
-  const unsigned char *from;                      /* this thread's first word in the next stage */
+  const unsigned char *from;                      /* this thread's first word in the stage that load() loads */
   size_t word_stride, stride_term, stage_advance; /* bytes from one of its words, terms and stages to the next */
   size_t rest_distance;                           /* bytes from the first k of the partition to the rest */
   unsigned first_k, rest;                         /* k of its first word in a stage; k in the first stage */
-  unsigned row_count, bytes; /* rows of its words to load, counted from its first; valid bytes of each word */
-  unsigned dest, row_step;   /* offset of its first word in a stage; rows from one of its words to the next */
+  unsigned row_count;                             /* rows of its words to load, counted from its first */
+  unsigned bytes;                                 /* valid bytes of each of its words in the first stage */
+  unsigned dest, row_step; /* offset of its first word in a stage; rows from one of its words to the next */
   bool k_major;
   GK__D gk__mma_loader(const gk__operand_view<Element> &p, size_t batch, size_t outer0, size_t outer_count,
                        size_t k_begin, size_t k_end) {
@@ -8216,7 +8223,7 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
     from = static_cast<const unsigned char *>(p.data) + batch * p.stride_batch * element_bytes +
            (k_major ? outer : k0) * line_bytes + (k_major ? k0 : outer) * element_bytes;
   }
-  /* Loads the next stage, or nothing if there is none. There are no branches, so that the compiler can schedule the
+  /* Loads one more stage, or nothing if there is none. There are no branches, so that the compiler can schedule the
    * copies between MMA instructions. A word may have elements beyond the end of its row: they are in the array, as the
    * array's last rows are in the first stage. */
   GK__D void load(unsigned char *stage, bool exists) {
@@ -8320,7 +8327,7 @@ template <class Config> struct gk__mma_accumulators {
     for (int i = 0; i < m * n * 4; i++)
       value[i / 4][i % 4] = gk__arithmetic<float>::add(value[i / 4][i % 4], stage_acc.value[i / 4][i % 4]);
   }
-  template <class Element> GK__D void add(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
+  template <class Element> GK__D void multiply(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
     GK__UNROLL
     for (int i = 0; i < m; i++) {
       GK__UNROLL
@@ -8347,7 +8354,7 @@ template <class Config> struct gk__mma_accumulators {
 };
 
 /* The main loop: stage_count stages of k, through the ring. The fragments of the next k step are read while the tensor
- * cores multiply those of this one. Once all fragments of a stage are read, the next stage is loaded in its place.
+ * cores multiply those of this one. Once all fragments of a stage are read, its place in the ring is loaded anew.
  *
  * Emulated fp32 has six products of bfloat16 terms for each k step, and reads each term once for them: if each product
  * read its two, shared memory would take longer than the tensor cores. Only the fragments of the first product are read
@@ -8395,13 +8402,12 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
       for (int index_sum = last_term; index_sum >= 0; index_sum--) {
         GK__UNROLL
         for (int i = index_sum; i >= 0; i--)
-          sum.template add<Element>(a_fragment[now][i], b_fragment[now][index_sum - i]);
+          sum.template multiply<Element>(a_fragment[now][i], b_fragment[now][index_sum - i]);
       }
     }
     if (Config::terms > 1) acc.add(stage_acc);
     stage = next_stage;
   }
-  gk__ptx_cp_async_wait_group<0>();
 }
 
 /* One tile and one partition of k. The grid has tiles along x and partitions along y. */
@@ -8435,7 +8441,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
                               static_cast<unsigned>(gk_ceil_div(k_end - k_begin, stage_depth)));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
-  __syncthreads();
+  __syncthreads(); /* the loop has read fragments behind the last k step from the ring */
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
   gk__store_work_tile<shared_tile>(c_tile, p, work, p.partials != NULL);
@@ -8486,8 +8492,8 @@ cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>>
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
- * plus the time to reduce the partials. Of 527 random products of half types, 428 of tf32 and 1,047 emulated ones that
- * the costs were not fitted to, the chosen plans take 1.0, 1.4 and 0.3 % longer than the best that were measured. `make
+ * plus the time to reduce the partials. Of 526 random products of half types, 428 of tf32 and 1,047 emulated ones that
+ * the costs were not fitted to, the chosen plans take 0.9, 1.4 and 0.3 % longer than the best that were measured. `make
  * bench-refit` fits them. */
 struct gk__mma_cost {
   double stage;      /* one stage of a block that is alone on its SM */
@@ -8501,6 +8507,11 @@ struct gk__mma_cost {
     return start + static_cast<double>(stage_count) * (all_blocks > stage ? all_blocks : stage);
   }
 };
+/* Blocks that a multiprocessor holds at once. */
+inline size_t gk__resident_blocks(const gk__mma_tile &mma_tile, const gk__mma_cost &cost, const gk__matmul_gpu &gpu) {
+  const size_t fit = static_cast<size_t>(gpu.smem_limit) / mma_tile.smem;
+  return fit < cost.blocks ? fit : cost.blocks;
+}
 /* The cheapest of the plans that it takes. */
 struct gk__mma_cheapest {
   gk__mma_plan plan = {-1, 0, 1, 0, 0};
@@ -8514,15 +8525,14 @@ template <class Plans>
 void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile, const gk__mma_cost &cost, size_t m,
                          size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
   const size_t sms = static_cast<size_t>(gpu.sms), partial_bytes = gk__partial_bytes<float>(m, n);
-  const size_t fit = static_cast<size_t>(gpu.smem_limit) / mma_tile.smem;
-  const size_t blocks_per_sm = fit < cost.blocks ? fit : cost.blocks, wave = sms * blocks_per_sm;
+  const size_t blocks_per_sm = gk__resident_blocks(mma_tile, cost, gpu), wave = sms * blocks_per_sm;
   const size_t k_stages = gk_ceil_div(k, mma_tile.stage_depth);
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
   const size_t max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
   const size_t all = gk__saturated_product(
       gk__saturated_product(gk__tile_count(m, mma_tile.bm), gk__tile_count(n, mma_tile.bn)), batch);
   gk__mma_plan plan = {config, all < max_tiles ? all : max_tiles, 1, 0, 0};
-  if (fit == 0) return;
+  if (blocks_per_sm == 0) return;
   for (; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
     const size_t partition_stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
     if (k_stages && gk_ceil_div(k_stages, partition_stages) != plan.partitions)
@@ -8538,10 +8548,11 @@ void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile,
     plans->take(plan);
   }
 }
-/* The large and the small configuration of a type, and their costs. Warp tiles of 64 x 64 need the fewest reads of
- * shared memory for each multiplication; small tiles fill a GPU with small products. More configurations gain less than
- * 1 % over random shapes (half types: 128 x 128; tf32: 64 x 128, 128 x 256). The large one is compiled for each storage
- * order of the operands. */
+/* The large and the small configuration of a type, and their costs. Products: of terms, 6 for emulated fp32, else 1.
+ * Warp tiles of 64 x 64 need the fewest reads of shared memory for each multiplication; small tiles fill a GPU with
+ * small products. A third configuration gains less than 1 % over random shapes: 128 x 128 for half types, 64 x 128 or
+ * 128 x 256 for tf32, whose 8192^3 would take 0.93 of the time. The large one of half types and tf32 is compiled for
+ * each storage order of the operands. */
 template <int Products, class Element> struct gk__mma_tiles { /* half types */
   template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 256, 64, 64, 3, OrderA, OrderB>;
   typedef gk__mma_config<1, 64, 64, 32, 32, 3> small_config;
@@ -8618,9 +8629,9 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
   if (cut->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
                     call->gpu.smem_limit);
-  if (p.batch == 1)
-    cut->cut_after_waves(large::bm, large::bn, static_cast<size_t>(call->gpu.sms) * tiles::costs()->blocks, launch_us,
-                         choose);
+  const size_t resident = gk__resident_blocks(gk__mma_tile_of<Element, large>(), *tiles::costs(), call->gpu);
+  if (p.batch == 1 && resident)
+    cut->cut_after_waves(large::bm, large::bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
   for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
     if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
   return cudaSuccess;
@@ -10569,7 +10580,7 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
 }
 /* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
  * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
- * its launches take as long as a small product (gk__plan_product counts it); splitting an element into bf16 terms takes
+ * its launches take as long as a small product (gk__copy_pays counts it); splitting an element into bf16 terms takes
  * as long as 128 (wgmma) or 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices between
  * emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long
  * (H200). */
@@ -10591,18 +10602,18 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
 /* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, and faster than
  * the other kernels of tensor cores with the copies that they need, whose launch takes the host longer than such a
  * product takes a GPU. Of 161 products it takes 0.91 of the time of the strict kernels. Of that with copies it takes
- * 0.55 where each multiprocessor has at most 1.3e5 multiply-adds, in tiles of 32 x 32, 0.63 to 2.6e5, and 0.84 to 4e5;
- * in CUDA graphs, by wgmma, 0.87, 1.07 and 1.26 (H200). With few tiles and a long k the strict kernels, which split k
- * further, take less: 27 x 83 x 523 0.77 (H100). */
+ * 0.55 where each multiprocessor has at most 1.3e5 multiply-adds, in tiles of 32 x 32, and 0.63 to 2.6e5; in CUDA
+ * graphs, by wgmma, 0.87 and 1.07 (H200). Beyond that, to 4e5, it is 0.84, but 1.26 in graphs. With few tiles and a
+ * long k the strict kernels, which split k further, take less: 27 x 83 x 523 0.77 (H100). */
 inline bool gk__is_small(const gk__product &p, int sms) {
-  const size_t most_k = 384, most_tiles = 4 * static_cast<size_t>(sms),
-               most_tile_depth = 256 * static_cast<size_t>(sms);
+  const size_t most_k = 384, most_tile_depth = 256 * static_cast<size_t>(sms);
+  const size_t most_tiles = 4 * static_cast<size_t>(sms); /* a multiprocessor holds four blocks of one group */
   const size_t tiles = gk__tile_count(p.m, p.n, 32, 32) * p.batch;
   return p.is_half_type() && !p.is_thin() && p.k <= most_k && tiles <= most_tiles && tiles * p.k <= most_tile_depth;
 }
 
 /* Whether tensor cores with the copies that they need are faster than kernels without. A copy is a launch of its own,
- * so the product has to be large enough. It counts in tiles of 32 x 32, which the other kernels compute whole, too. Of
+ * so the product has to be large enough. Tiles of 32 x 32 count, which the other kernels compute whole, too. Of
  * 200 products of bfloat16 below 1e8 multiply-adds, the choices by these limits and by gk__is_small take 3.5 % (wgmma)
  * and 3.0 % (mma.sync) longer than the best of the three kinds of kernels, in CUDA graphs 2.7 and 0.9 %; of 106 narrow
  * ones of tf32, by wgmma, 2.6 and 3.6 % (H200). Large copies do not stay in L2: with them a narrow product of tf32
