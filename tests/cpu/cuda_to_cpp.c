@@ -910,6 +910,13 @@ static int runs_where(const struct translation *t, size_t i) {
   return 0;
 }
 
+static int knows_of_stand_in(const struct translation *t) {
+  size_t i;
+  for (i = 0; i < t->count; i++)
+    if (token_is(t, i, "CUDA_ON_CPU")) return 1;
+  return 0;
+}
+
 /* Host and device are one compilation here, and __CUDA_ARCH__ is undefined in it. In the body of a function for the
  * device alone it becomes CUDA_CPU_ARCH; in one for both it stays undefined, as what is for the host runs anywhere.
  * Elsewhere it has its value where it is compared, so that what old GPUs lack is not made up for, and is undefined
@@ -917,8 +924,7 @@ static int runs_where(const struct translation *t, size_t i) {
  * would take the compiler for nvcc. A file that knows of the stand-in is left alone. */
 static void translate_arch(struct translation *t) {
   size_t i, k;
-  for (i = 0; i < t->count; i++)
-    if (token_is(t, i, "CUDA_ON_CPU")) return;
+  if (knows_of_stand_in(t)) return;
   for (i = 0; i < t->count && !t->failed_line; i++) {
     int where, compared = 0;
     if (token_is(t, i, "__CUDACC__")) replace(t, i, i, "CUDA_CPU_CUDACC");
@@ -930,19 +936,22 @@ static void translate_arch(struct translation *t) {
   }
 }
 
-/* A kernel all of whose body stands in one #if without #else: at its end a name is used that the body declares. Where
- * the condition is false that name is one of which the compiler warns. */
-static void mark_body(struct translation *t, size_t global) {
-  static const char *const ifs[] = {"if", "ifdef", "ifndef", NULL};
-  size_t open = global, close, i, first = NONE;
-  int depth = 0, directive = 0;
+/* The bracket that begins the body of a kernel; NONE if it is only declared. */
+static size_t kernel_body(const struct translation *t, size_t global) {
+  size_t open = global;
   while (open != NONE && bracket(t, open) != '{') {
     size_t match = t->tokens[open].match;
-    if (token_is(t, open, ";") || (match != NONE && match < open)) return;
+    if (token_is(t, open, ";") || (match != NONE && match < open)) return NONE;
     open = next_token(t, match == NONE ? open : match);
   }
-  close = open == NONE ? NONE : t->tokens[open].match;
-  if (close == NONE || t->tokens[open].directive) return;
+  return open == NONE || t->tokens[open].match == NONE || t->tokens[open].directive ? NONE : open;
+}
+/* A kernel all of whose body stands in one #if without #else: at its end a name is used that the body declares. Where
+ * the condition is false that name is one of which the compiler warns. */
+static void mark_body(struct translation *t, size_t open) {
+  static const char *const ifs[] = {"if", "ifdef", "ifndef", NULL};
+  size_t close = t->tokens[open].match, i, first = NONE;
+  int depth = 0, directive = 0;
   for (i = open + 1; i < close; i++) {
     const struct token *k = &t->tokens[i];
     if (!k->directive) {
@@ -961,6 +970,15 @@ static void mark_body(struct translation *t, size_t global) {
   if (first == NONE || depth) return;
   insert_before(t, first, "enum { cuda_cpu_has_body }; ");
   insert_before(t, close, "(void)cuda_cpu_has_body; ");
+}
+
+/* A kernel that is called like a function says so when it runs: nvcc refuses the call. checked: unless the file knows of
+ * the stand-in. */
+static void translate_kernel(struct translation *t, size_t global, int checked) {
+  size_t open = kernel_body(t, global);
+  if (open == NONE) return;
+  if (checked) insert_after(t, open, " CUDA_CPU_IS_LAUNCHED;");
+  mark_body(t, open);
 }
 
 /* --- what there is not --- */
@@ -1046,7 +1064,7 @@ static void translate_include(struct translation *t, size_t hash) {
 /* --- the whole --- */
 
 static void translate(struct translation *t) {
-  int directive = 0;
+  int directive = 0, checked = !knows_of_stand_in(t);
   size_t i;
   for (i = 0; i < t->count && !t->failed_line; i++) {
     if (t->tokens[i].directive && t->tokens[i].directive != directive) {
@@ -1059,7 +1077,7 @@ static void translate(struct translation *t) {
     if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) refuse_asm(t, i);
     if (token_is(t, i, "texture")) refuse_texture(t, i);
     refuse_random(t, i);
-    if (token_is(t, i, "__global__") && !t->tokens[i].directive) mark_body(t, i);
+    if (token_is(t, i, "__global__") && !t->tokens[i].directive) translate_kernel(t, i, checked);
   }
   translate_arch(t);
   for (i = 0; i < t->edit_count; i++)

@@ -204,8 +204,10 @@ __global__ void large_tile(float *x) {
   if (x) *x = tile[0][0];
 }
 static void large_variables() { large_tile<<<1, 32>>>(NULL); }
+#include "no_launch.h"
 #else
 static void large_variables() {}
+static void no_launch() {}
 #endif
 
 static const struct {
@@ -244,6 +246,7 @@ static const struct {
     {"a launch that never ran", never_ran},
     {"an end before the kernel's", not_waited_for},
     {"64 KiB of `__shared__` variables", large_variables},
+    {"a kernel called like a function", no_launch},
 };
 
 int main(int argc, char **argv) {

@@ -234,6 +234,12 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void in_kernel(const char *call) {
   abort();
 }
 
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void not_launched(const char *kernel) {
+  fprintf(stderr, "CUDA stand-in: the kernel %s is called like a function; launch it: %s<<<blocks, threads>>>(...)\n",
+          kernel, kernel);
+  abort();
+}
+
 /* --- which thread runs next --- */
 
 CUDA_CPU_QUIET uint32_t random_below(worker *w, uint32_t n) {
