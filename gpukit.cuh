@@ -13225,8 +13225,9 @@ GK__SAVED_MACROS(GK__POP)
  *           gk_print_matrix; gk_time_ms, gk_bench of a callable, gk_bench_compare for C, rates of GK_TIME;
  *           gk_matmul_ex<precision>, gk_matmul_epilogue, gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; alpha and beta of
  *           gk_matmul_opts as addresses of floats.
- *           Other bits than before: tensor-core products of few tiles and a long k by mma.sync, large ones, which may
- *           be computed in two parts, and strict products whose k is split into other partitions.
+ *           Other bits than before: tensor-core products of few tiles and a long k by mma.sync, emulated ones by
+ *           mma.sync, large ones, which may be computed in two parts, and strict products whose k is split into other
+ *           partitions.
  *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
  *           Mended: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
  *   0.1.0   the six areas

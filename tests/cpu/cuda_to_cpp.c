@@ -972,8 +972,8 @@ static void mark_body(struct translation *t, size_t open) {
   insert_before(t, close, "(void)cuda_cpu_has_body; ");
 }
 
-/* A kernel that is called like a function says so when it runs: nvcc refuses the call. checked: unless the file knows of
- * the stand-in. */
+/* A kernel that is called like a function says so when it runs: nvcc refuses the call. checked: unless the file knows
+ * of the stand-in. */
 static void translate_kernel(struct translation *t, size_t global, int checked) {
   size_t open = kernel_body(t, global);
   if (open == NONE) return;
