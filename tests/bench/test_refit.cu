@@ -86,7 +86,7 @@ plan_file made_up_mma_file() {
   plan_file file;
   file.head.remarks = {"gpu: made up", "build: none", "commit: none", "sms: 132", "smem: 232448"};
   add_made_up_mma(&file, "f16", 60);
-  add_made_up_mma(&file, "tf32", 60);
+  add_made_up_mma(&file, "tf32", 80);
   add_made_up_mma(&file, "emulated", 80);
   return file;
 }
@@ -283,14 +283,14 @@ TEST(costs_of_mma_sync_are_found_again) {
   for (const std::string type : {"f16", "tf32", "emulated"}) {
     refit_mma_data data;
     refit_mma_add(&data, file, type);
-    EXPECT_EQ(data.fitted.size(), size_t(type == "emulated" ? 40 : 30));
+    EXPECT_EQ(data.fitted.size(), size_t(type == "f16" ? 30 : 40));
     EXPECT_EQ(data.checked.size(), data.fitted.size());
     refit_mma_table known = known_mma_table(type), fitted = refit_mma_fit(refit_mma_header(type), data.fitted, 4000);
-    /* Over shapes that it was not fitted to. The times have up to 1 % of noise, 0.5 % in the mean. */
+    /* Over shapes that it was not fitted to. The times have up to 1 % of noise. */
     const refit_losses header_loses = refit_losses_by(refit_mma_header(type), data.checked),
                        fitted_loses = refit_losses_by(fitted, data.checked);
     EXPECT(header_loses.error > 0.05 && header_loses.mean > fitted_loses.mean);
-    EXPECT(fitted_loses.error < 0.007 && fitted_loses.mean < 0.001 && fitted_loses.worst < 0.02);
+    EXPECT(fitted_loses.error < 0.006 && fitted_loses.mean < 0.001 && fitted_loses.worst < 0.02);
     for (size_t i = 0; i < known.tiles.size(); i++) {
       const gk__mma_cost &is = fitted.tiles[i], &was = known.tiles[i];
       const auto full_stage = [](const gk__mma_cost &cost) {

@@ -924,7 +924,6 @@ static int knows_of_stand_in(const struct translation *t) {
  * would take the compiler for nvcc. A file that knows of the stand-in is left alone. */
 static void translate_arch(struct translation *t) {
   size_t i, k;
-  if (knows_of_stand_in(t)) return;
   for (i = 0; i < t->count && !t->failed_line; i++) {
     int where, compared = 0;
     if (token_is(t, i, "__CUDACC__")) replace(t, i, i, "CUDA_CPU_CUDACC");
@@ -972,12 +971,12 @@ static void mark_body(struct translation *t, size_t open) {
   insert_before(t, close, "(void)cuda_cpu_has_body; ");
 }
 
-/* A kernel that is called like a function says so when it runs: nvcc refuses the call. checked: unless the file knows
- * of the stand-in. */
-static void translate_kernel(struct translation *t, size_t global, int checked) {
+/* A kernel that is called like a function says so when it runs: nvcc refuses the call. A file that knows of the
+ * stand-in is left alone. */
+static void translate_kernel(struct translation *t, size_t global, int knows) {
   size_t open = kernel_body(t, global);
   if (open == NONE) return;
-  if (checked) insert_after(t, open, " CUDA_CPU_IS_LAUNCHED;");
+  if (!knows) insert_after(t, open, " CUDA_CPU_IS_LAUNCHED;");
   mark_body(t, open);
 }
 
@@ -1064,7 +1063,7 @@ static void translate_include(struct translation *t, size_t hash) {
 /* --- the whole --- */
 
 static void translate(struct translation *t) {
-  int directive = 0, checked = !knows_of_stand_in(t);
+  int directive = 0, knows = knows_of_stand_in(t);
   size_t i;
   for (i = 0; i < t->count && !t->failed_line; i++) {
     if (t->tokens[i].directive && t->tokens[i].directive != directive) {
@@ -1077,9 +1076,9 @@ static void translate(struct translation *t) {
     if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) refuse_asm(t, i);
     if (token_is(t, i, "texture")) refuse_texture(t, i);
     refuse_random(t, i);
-    if (token_is(t, i, "__global__") && !t->tokens[i].directive) translate_kernel(t, i, checked);
+    if (token_is(t, i, "__global__") && !t->tokens[i].directive) translate_kernel(t, i, knows);
   }
-  translate_arch(t);
+  if (!knows) translate_arch(t);
   for (i = 0; i < t->edit_count; i++)
     if (!t->edits[i].longer) t->changed = 1;
 }

@@ -24,20 +24,23 @@ TEST(a_large_c_with_odd_rows) {
 
 /* Products that are too small for the other kernels of tensor cores: partitions of k that begin, end and are empty at
  * any place in a stage, in tiles at the edge. */
-template <class T, class O> static void check_small(int first_trans) {
+template <class T, class O> static void check_small(const problem &p) {
   gk_matmul_path path;
+  const gk_matmul_opts o = p.opts(GK_PLAN_AUTO);
+  EXPECT_OK(gk_matmul_plan(reinterpret_cast<T *>(256), reinterpret_cast<T *>(256), reinterpret_cast<O *>(512), p.m, p.n,
+                           p.k, &o, &path));
+  EXPECT(path.plan == GK_PLAN_MMA && path.precision == GK_PRECISION_DEFAULT && !path.copies_a && !path.copies_b);
+  EXPECT_EQ(path.scratch_bytes + path.work_bytes, size_t{0});
+  check_exactly<T, O>(p);
+}
+template <class T, class O> static void check_small(int first_trans) {
   for (size_t k : {1u, 15u, 16u, 17u, 31u, 33u, 95u, 129u, 255u, 384u}) {
     if (test_slowed() && k % 4 != 1) continue;
     problem p = problem_of(33, 39, k);
     p.trans_a = (first_trans + static_cast<int>(k)) / 2 % 2, p.trans_b = (first_trans + static_cast<int>(k)) % 2;
     p.shift = k % 3, p.pad_a = k % 5, p.pad_c = k % 2, p.alpha = k % 7 ? 1 : 2, p.beta = k % 4 == 3;
     p.batch = k > 100 ? 0 : 2;
-    const gk_matmul_opts o = p.opts(GK_PLAN_AUTO);
-    EXPECT_OK(gk_matmul_plan(reinterpret_cast<T *>(256), reinterpret_cast<T *>(256), reinterpret_cast<O *>(512), p.m,
-                             p.n, p.k, &o, &path));
-    EXPECT(path.plan == GK_PLAN_MMA && path.precision == GK_PRECISION_DEFAULT && !path.copies_a && !path.copies_b);
-    EXPECT_EQ(path.scratch_bytes + path.work_bytes, size_t{0});
-    check_exactly<T, O>(p);
+    check_small<T, O>(p);
     p.max_blocks = 3;
     if (p.k == 129) check_exactly<T, O>(p);
   }
@@ -45,11 +48,7 @@ template <class T, class O> static void check_small(int first_trans) {
   for (size_t tiles_per_sm : {2u, 4u}) {
     problem p = problem_of(33, 39, 61);
     p.batch = tiles_per_sm * static_cast<size_t>(this_gpu().sms) / 4;
-    const gk_matmul_opts o = p.opts(GK_PLAN_AUTO);
-    EXPECT_OK(gk_matmul_plan(reinterpret_cast<T *>(256), reinterpret_cast<T *>(256), reinterpret_cast<O *>(512), p.m,
-                             p.n, p.k, &o, &path));
-    EXPECT(path.plan == GK_PLAN_MMA && !path.copies_a);
-    check_exactly<T, O>(p);
+    check_small<T, O>(p);
   }
 }
 TEST(small_products) {

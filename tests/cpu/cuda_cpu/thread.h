@@ -45,7 +45,9 @@ bool in_cooperative_launch();
 
 /* Ends the program outside a kernel. */
 void in_kernel(const char *call);
-[[noreturn]] void not_launched(const char *kernel);
+/* The same where a kernel begins: cuda_to_cpp has every kernel's body begin with this. */
+void is_launched(const char *kernel);
+#define CUDA_CPU_IS_LAUNCHED ::cuda_cpu::is_launched(__func__)
 /* Ends the launch with a message that begins with the running thread. */
 [[noreturn]] void fail_thread(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 /* Lets other threads run. */
@@ -57,12 +59,6 @@ struct running_block {
   char *shared; /* dynamic shared memory */
 };
 inline thread_local running_block *self; /* NULL outside a kernel */
-
-/* cuda_to_cpp has every kernel's body begin with this. */
-#define CUDA_CPU_IS_LAUNCHED ::cuda_cpu::is_launched(__func__)
-CUDA_CPU_UNTRACED inline void is_launched(const char *kernel) {
-  if (!self) not_launched(kernel);
-}
 
 /* Called by every atomic and fence. */
 CUDA_CPU_UNTRACED CUDA_CPU_SEPARATE inline void atomic_point() {
