@@ -10,6 +10,8 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
+#include <algorithm>
+
 /* cuBLAS's handles, and the workspace that calls of cublasLt get. */
 struct matmul_peers {
   cublasHandle_t blas;
@@ -261,8 +263,9 @@ template <class T> static void matmul_contest(matmul_call<T> call, const char *w
   const bool of_lt = call.batch == 1;
   if (of_lt && find_algorithm(&call)) c.peers[1] = {"Lt", matmul_lt<T>, &call};
   gk_scratch scratch = {};
-  const size_t bytes = gk_matmul_scratch_bytes();
-  const size_t work_bytes = gk_matmul_work_bytes(call.way.precision, call.m, call.n, call.k);
+  const size_t bytes = gk_matmul_scratch_bytes(), enough = size_t{256} << 20;
+  size_t work_bytes = gk_matmul_work_bytes(call.way.precision, call.m, call.n, call.k);
+  if (work_bytes) work_bytes *= std::min(call.batch, enough / work_bytes + 1);
   if (bytes || work_bytes) {
     GK_CHECK(gk_scratch_create_work(&scratch, bytes, work_bytes, bench.stream));
     call.scratch = &scratch;
@@ -275,14 +278,16 @@ template <class T> static void matmul_contest(matmul_call<T> call, const char *w
   GK_CHECK(gk_scratch_destroy(&scratch));
   if (of_lt) forget_algorithm(&call);
 }
-/* Many small ones, and fifty of up to 5000 in each dimension. */
-static void matmul_variety(matmul_call<float> call) {
-  for (size_t edge : {32, 64, 128})
+/* Many small ones. */
+template <class T> static void matmul_batches(matmul_call<T> call) {
+  for (size_t edge : {32, 64, 96, 128})
     for (size_t batch : {1000, 10000}) {
       call.m = call.n = call.k = edge, call.batch = batch;
       matmul_contest(call, "A B batch");
     }
-  call.batch = 1;
+}
+/* Fifty shapes of up to 5000 in each dimension. */
+static void matmul_variety(matmul_call<float> call) {
   random_numbers draw = {1};
   for (int i = 0; i < 50; i++) {
     const random_shape shape = next_uniform_shape(&draw, 5000);
@@ -408,7 +413,9 @@ template <class T> static void matmul_type(const matmul_peers &peers, std::initi
     matmul_random(call);
     if (bench.quick) continue;
     for (size_t edge : odd_squares) contest(edge, edge, edge, "A B odd");
-    if (way.precision == GK_PRECISION_DEFAULT) matmul_variety(call);
+    if (way.precision != GK_PRECISION_DEFAULT) continue;
+    matmul_batches(call);
+    matmul_variety(call);
   }
   if (ways.size() > 1 && !bench.plans) matmul_accuracy(call, ways.begin(), ways.size());
 }

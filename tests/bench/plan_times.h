@@ -167,7 +167,7 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
   gk__tensor_args<Element, T> &args = call->args;
   unsigned *const outside = reinterpret_cast<unsigned *>(bench.out + front);
   unsigned char *const work_a = reinterpret_cast<unsigned char *>(bench.out) + front + GK__WORK_FRONT;
-  unsigned char *const work_b = work_a + plan.a.work_bytes(1);
+  unsigned char *const work_b = work_a + gk__work_offset(plan.a.work_bytes(1));
   args.a = gk__view_operand<Element>(plan.a, product.a, work_a);
   args.b = gk__view_operand<Element>(plan.b, product.b, work_b);
   args.c = call->c, args.ldc = n, args.stride_c = m * n;

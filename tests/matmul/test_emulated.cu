@@ -288,6 +288,6 @@ TEST(sizes_of_work_areas) {
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_STRICT, 1001, 1001, 1001), size_t(0));
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 100, 0, 100), size_t(0));
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, size_t(1) << 33, size_t(1) << 33, size_t(1) << 33), SIZE_MAX);
-  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 64, 64, 64), size_t(256 + 2 * 64 * 64 * 4));
-  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_EMULATED, 64, 64, 64), size_t(256 + 6 * 64 * 64 * 2));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 64, 64, 64), size_t(512 + 2 * 64 * 64 * 4));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_EMULATED, 64, 64, 64), size_t(512 + 6 * 64 * 64 * 2));
 }

@@ -233,6 +233,23 @@ TEST(rounding_in_products) {
 
 /* --- memory --------------------------------------------------------------------------------------------------------*/
 
+/* Batches whose operands are copied: matrices that follow each other without gaps, or that have padded rows, which are
+ * copied one by one; rows of one vector, of a few, and of more than a block's 32. */
+TEST(batches_that_are_copied) {
+  require_plans<__half, __half>(GK_PRECISION_DEFAULT);
+  const size_t shapes[][3] = {{65, 33, 17}, {3, 9, 5}, {20, 301, 1}, {33, 18, 270}};
+  for (const auto &shape : shapes)
+    for (int transposed = 0; transposed < 4; transposed++) {
+      problem p = problem_of(shape[0], shape[1], shape[2]);
+      p.batch = 7, p.trans_a = transposed & 1, p.trans_b = transposed >> 1, p.shift = 1;
+      check_exactly<__half, __half>(p);
+      p.precision = GK_PRECISION_TF32;
+      check_exactly<float, float>(p);
+      p.precision = GK_PRECISION_DEFAULT, p.pad_a = 3, p.pad_b = 5, p.one_b = transposed == 2;
+      check_exactly<__half, float>(p);
+    }
+}
+
 /* The result is the same with no scratch, without a work area, and with room for one, two or all products. */
 TEST(any_work_area) {
   const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_TF32);
