@@ -6295,14 +6295,35 @@ GK__D int gk__fill_ring(OperandA &a, OperandB &b, size_t lda, size_t ldb, Item *
   return depth;
 }
 
+/* Ends a partition of a block that computes all of them: adds the accumulators to the sum of the earlier partitions,
+ * unless this is the first one. The sum is in shared memory until the last partition leaves it in the accumulators. */
+template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *shared, bool is_first, bool is_last) {
+  typedef gk__vector<Acc, Sums::vector_width> vector;
+  unsigned thread = threadIdx.x;
+  gk__forget(&thread); /* the address is computed here, instead of being kept in registers during the main loop */
+  vector *const sum = reinterpret_cast<vector *>(shared) + thread;
+  GK__UNROLL
+  for (int r = 0; r < Sums::vectors; r++) {
+    vector x = {};
+    if (!is_first) x = sum[r * Sums::thread_count];
+    GK__UNROLL
+    for (int i = 0; i < Sums::vector_width; i++) {
+      x.value[i] = is_first ? acc.value[r][i] : gk__arithmetic<Acc>::add(x.value[i], acc.value[r][i]);
+      acc.value[r][i] = is_last ? x.value[i] : Acc(0);
+    }
+    if (!is_last) sum[r * Sums::thread_count] = x;
+  }
+}
+
 /* Accumulates a group's products over `depth` of k. `steps` is that of the block's deepest group: on a CPU the barrier
  * of a step is one of the whole block, so all groups must reach it as often. Config::stages stages of shared memory are
  * used as a ring; those of a group are stage_items elements apart. When a step begins, all but the last stages - 2
  * stages in flight have arrived; during the step the copies of one more stage are issued, to the slot of the step
- * before it. */
+ * before it. In turn: a partition ends after every partition_steps steps, and the ring has room for the sum behind it.
+ */
 template <class Config, class OperandA, class OperandB, class Sums, class Acc>
-GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring,
-                                  int stage_items, int depth, int steps) {
+GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring,
+                                   int stage_items, int depth, int steps, int partition_steps) {
   const int stages = Config::stages, tile_depth = Config::bk, ring_items = stages * stage_items;
   const int k_steps = tile_depth / Sums::depth;
   static_assert(k_steps % 2 == 0, "the two fragments alternate");
@@ -6313,7 +6334,11 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
   typename Sums::fragment fragment[2];
   acc.load(&fragment[0], 0, tile_depth);
   int read_offset = 0, write_offset = (stages - 1) * stage_items;
-  for (int i = 0; i < steps; i++) {
+  for (int i = 0, partition_end = partition_steps; i < steps; i++) {
+    if (Config::in_turn && i == partition_end) {
+      gk__end_partition(acc, ring + ring_items, i == partition_steps, false);
+      partition_end += partition_steps;
+    }
     const int k_left = k_to_load + (stages - 1) * tile_depth; /* to multiply */
     const int next_stage = read_offset + stage_items == ring_items ? stage_items - ring_items : stage_items;
     Acc *const stage = ring + write_offset;
@@ -6350,6 +6375,7 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
     write_offset = gk__next_stage(write_offset, stage_items, ring_items);
     read_offset += next_stage;
   }
+  if (Config::in_turn) gk__end_partition(acc, ring + ring_items, steps <= partition_steps, true);
 }
 
 /* Stores a work tile by Tile::store, to C or to the matrix of its partition. If both have the same type and there is no
@@ -6543,12 +6569,19 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
 template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> struct gk__block_config {
   typedef Sums sums;
   static const int bm = TileRows, bn = TileCols, bk = 16, stages = 3, groups = Groups, resident = Resident;
+  static const bool in_turn = false;
   /* Stores what a thread has of a work tile. Others may use the second parameter, the shared memory of the operands. */
   template <class Acc, class Args>
   static GK__D void store(const Sums &acc, Acc *, const Args &p, const gk__work_tile &work, int first_idx,
                           int vector_count) {
     gk__store_work_tile<gk__register_tile>(acc, p, work, first_idx, vector_count);
   }
+};
+
+/* A configuration whose blocks compute all partitions of a tile, one after the other. */
+template <class Config> struct gk__in_turn : Config {
+  static const int groups = 1;
+  static const bool in_turn = true;
 };
 
 /* The kernel: multiplies one work tile. If the groups of a block have the partitions of a tile, it reduces them. */
@@ -6573,8 +6606,11 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     const gk__partition_range longest(p, work.partition), range(p, work.partition + static_cast<unsigned>(group));
     typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, t);
     typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, t);
-    gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items,
-                                   range.begin < p.k ? range.depth : 0, (longest.depth + Config::bk - 1) / Config::bk);
+    const int all_k = static_cast<int>(p.k), most_k = Config::in_turn ? all_k : longest.depth,
+              group_k = range.begin < p.k ? range.depth : 0;
+    gk__multiply_partitions<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items,
+                                    Config::in_turn ? all_k : group_k, (most_k + Config::bk - 1) / Config::bk,
+                                    p.depth / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
   const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
@@ -10022,6 +10058,13 @@ struct gk__tile_facts {
   const gk__plan_costs *costs;
   size_t tile_count(size_t m, size_t n) const { return gk__tile_count(m, n, row_count, col_count); }
 };
+/* The kernel whose blocks compute all partitions of a tile in turn: its tile, the blocks that a multiprocessor holds,
+ * and its clocks: in percent of those of the same tile if k were not split, and in addition once for each batch. Fitted
+ * on an H200 to 226 batches of each type, over which the choices lose 0.6 % (floats) and 1.3 % (doubles). */
+struct gk__turn_facts {
+  gk_plan plan;
+  unsigned room, percent, once;
+};
 /* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
   bool thin; /* the kernel of thin products computes C, with 32 sequences of FMAs in each partition */
@@ -10123,6 +10166,7 @@ template <class Acc> struct gk__tiles {
    * with 1, 2 and 4 partitions (H200). A larger one gains: 550 x 222 x 123 takes 0.6 of the time. */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 128 ? 129 : 64; }
   static size_t least_depth() { return 36; } /* the shortest partition */
+  static gk__turn_facts in_turn() { return {GK__PLAN_TILE_64_128, 3, 84, 7000}; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
@@ -10143,6 +10187,7 @@ template <> struct gk__tiles<double> {
    * 1,197 products that is 0.3 % with Hopper's kernels, and 0.1 % without (H100). */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 1024 ? 36 : 200; }
   static size_t least_depth() { return 21; }
+  static gk__turn_facts in_turn() { return {GK__PLAN_TILE_32_64, 3, 88, 1000}; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs},
@@ -10234,14 +10279,27 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   return order;
 }
 
-/* A tile, and the clocks of a product with it. */
+/* A tile, and the clocks of a product with it. in_turn: its block computes all partitions. */
 struct gk__tile_choice {
   gk__tile_facts tile_facts;
   unsigned long long cost;
+  bool in_turn;
 };
+/* The clocks of a batch whose blocks compute all partitions of a tile in turn. A batch needs no partitions to fill a
+ * GPU, but its products have to have the bits that they have alone. By groups or blocks each partition costs the start
+ * and the end of a main loop, and 1000 products of 256^3 take 1.5 times as long (H200). */
+template <class Acc> unsigned long long gk__clocks_in_turn(gk__tile_facts tile_facts, gk__plan_query query) {
+  const gk__turn_facts in_turn = gk__tiles<Acc>::in_turn();
+  const size_t longest = size_t(1) << 24; /* far more k than it takes to be slower than other kernels */
+  const bool is_choice = query.batch > 1 && query.order.partitions > 1 && query.wanted == GK_PLAN_AUTO;
+  if (tile_facts.plan != in_turn.plan || !is_choice || query.k > longest) return ~0ull;
+  tile_facts.room = in_turn.room;
+  query.order = {false, 1, static_cast<int>(query.k)};
+  return gk__clocks<Acc>(tile_facts, query) * in_turn.percent / 100 + in_turn.once;
+}
 /* The fastest tile for a given split. */
 template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
-  gk__tile_choice best = {gk__tiles<Acc>::facts(0), ~0ull};
+  gk__tile_choice best = {gk__tiles<Acc>::facts(0), ~0ull, false};
   const size_t max_batch = size_t(1) << 20;
   if (query.batch > max_batch) query.batch = max_batch;
   if (query.sms < 1) query.sms = 1;
@@ -10252,7 +10310,9 @@ template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
     if (tile_facts.hopper > query.hopper) continue;
     if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
     const unsigned long long clocks = gk__clocks<Acc>(tile_facts, query);
-    if (clocks < best.cost) best = {tile_facts, clocks};
+    if (clocks < best.cost) best = {tile_facts, clocks, false};
+    const unsigned long long in_turn = gk__clocks_in_turn<Acc>(tile_facts, query);
+    if (in_turn < best.cost) best = {tile_facts, in_turn, true};
   }
   return best;
 }
@@ -10296,19 +10356,21 @@ template <class... Params> struct gk__tile_kernel {
   int thread_count;  /* of a group */
   size_t ring_bytes; /* of a group */
   size_t resident;   /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
+  bool in_turn;      /* a block computes all partitions of a tile */
 };
-/* The bytes of a ring of operands. */
+/* The bytes of a ring of operands, and of the sum of partitions behind it. */
 template <class Config, class Args> size_t gk__ring_bytes() {
   typedef typename Args::acc_type Acc;
-  return static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) * Config::stages *
-         sizeof(Acc);
+  const int items = gk__operand_loaders<Config, typename Args::item_type, Acc>::items * Config::stages;
+  return static_cast<size_t>(items + (Config::in_turn ? Config::bm * Config::bn : 0)) * sizeof(Acc);
 }
 /* The portable kernel, or another one with rings of operands. */
 template <class Config, class Args>
 gk__tile_kernel<Args>
 gk__portable_kernel(const gk__kernel<Args> &kernel = GK__KERNEL(gk__matmul_kernel<Config, Args>)) {
-  return {kernel, Config::bm, Config::bn, Config::groups, Config::sums::thread_count, gk__ring_bytes<Config, Args>(),
-          0};
+  return {
+      kernel, Config::bm,     Config::bn, Config::groups, Config::sums::thread_count, gk__ring_bytes<Config, Args>(),
+      0,      Config::in_turn};
 }
 /* Launches a product in panels of whole tiles, as large as max_blocks and the memory for partials allow. */
 template <class Args, class Launch>
@@ -10345,7 +10407,7 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
   size_t groups = p.partitions <= tile_kernel.groups ? p.partitions : 1;
   if (groups > 1 && !call->gpu.has_smem(groups * group_bytes)) groups = 1;
   const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
-  const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
+  const size_t blocks_per_tile = p.partitions > groups && !tile_kernel.in_turn ? p.partitions : 1;
   const auto launch = [=](const Args &sub_batch, size_t blocks) {
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
@@ -10432,17 +10494,27 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
   return p.k <= most_k && p.partitions <= static_cast<unsigned>(gk__rows_block::groups) &&
          !gk__has_vector_rows(p.c, p.ldc, p.stride_c);
 }
-/* The portable kernel that a plan names. The last argument is of the accumulators' type. */
+/* The portable kernel that was chosen. The last argument is of the accumulators' type. */
 template <class Args>
-gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const gk__matmul_gpu &, float) {
+gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, const gk__tile_choice &choice, const gk__matmul_gpu &gpu,
+                                             float) {
+  typedef gk__fma_block<64, 128, 8, 3> wide;
+  const gk_plan plan = choice.tile_facts.plan;
+  if (choice.in_turn && gpu.has_smem(gk__ring_bytes<gk__in_turn<wide>, Args>()))
+    return gk__portable_kernel<gk__in_turn<wide>, Args>();
   if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
   if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<gk__fma_block<64, 64, 8, 4>, Args>();
   if (gk__matmul_by_rows(p)) return gk__portable_kernel<gk__rows_block, Args>();
-  return gk__portable_kernel<gk__fma_block<64, 128, 8, 3>, Args>();
+  return gk__portable_kernel<wide, Args>();
 }
 template <class Args>
-gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const gk__matmul_gpu &gpu, double) {
+gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, const gk__tile_choice &choice, const gk__matmul_gpu &gpu,
+                                             double) {
+  typedef gk__mma_f64_block<32, 64, 16, 4> middle;
   typedef gk__mma_f64_block<64, 128, 32, 1> wide;
+  const gk_plan plan = choice.tile_facts.plan;
+  if (choice.in_turn && gpu.has_smem(gk__ring_bytes<gk__in_turn<middle>, Args>()))
+    return gk__portable_kernel<gk__in_turn<middle>, Args>();
   /* Its blocks have 90 KB of shared memory; those of sm_75 have 64 KB at most. Smaller tiles give the same bits. */
   const bool has_wide = gpu.has_smem(gk__ring_bytes<wide, Args>());
   /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. The best portable plans of 932
@@ -10450,7 +10522,7 @@ gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const g
    */
   if (plan == GK__PLAN_TILE_32) return gk__portable_kernel<gk__mma_f64_block<32, 32, 16, 4>, Args>();
   if (plan == GK__PLAN_TILE_64_128 && has_wide) return gk__portable_kernel<wide, Args>();
-  return gk__portable_kernel<gk__mma_f64_block<32, 64, 16, 4>, Args>();
+  return gk__portable_kernel<middle, Args>();
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10585,22 +10657,24 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
  * emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long
  * (H200).
  *
- * In a batch of half types all products count, unless they are so small that a tile of wgmma, of 64 x 64, is nearly
- * empty. Of 173 batches that need no copies, these choices take 1.6 % (wgmma) and 1.2 % (mma.sync) longer than the best
- * kernel (H200). */
+ * In a batch all products count, unless they are so small that tiles of 64 x 64 are nearly empty. Of 308 batches of
+ * half types, thin ones included, the choices take 2.8 % (wgmma) and 1.7 % (mma.sync) longer than the best kernel
+ * (H200). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
-  const double volume = m * n * k, batch = static_cast<double>(p.batch);
+  const double volume = m * n * k, all = volume * static_cast<double>(p.batch);
+  const bool by_wgmma = gpu.tensor_plan == GK_PLAN_WGMMA;
   if (p.is_half_type()) {
-    if (volume * batch < 1e6 || (gpu.tensor_plan == GK_PLAN_WGMMA && volume < 3.5e4)) return false;
-    if (!p.is_thin()) return true;
-    return gpu.tensor_plan == GK_PLAN_WGMMA && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
+    const bool one_step = p.k * gk__tile_count(p.m, p.n, 32, 32) <= 32; /* of the strict kernel: its whole work */
+    if (all < 1e6 || (by_wgmma && one_step)) return false;
+    if (!p.is_thin() || (p.batch >= 64 && p.m > 1 && p.n > 1)) return true;
+    return by_wgmma && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
            !gk__plan_copy(p, p.a, p.m, true, false).wanted && !gk__plan_copy(p, p.b, p.n, true, false).wanted;
   }
   if (p.is_thin()) return false;
-  if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6;
-  if (gpu.tensor_plan == GK_PLAN_WGMMA) return volume >= 2e8 && m * n >= 128 * (m + n);
-  return volume >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
+  if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6 || (all >= 1e7 && volume >= (by_wgmma ? 3e5 : 9e4));
+  if (by_wgmma) return all >= 2e8 && m * n >= 128 * (m + n);
+  return all >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
 
 /* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, and faster than
@@ -10705,7 +10779,7 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
   }
   template <class Config> static gk__tile_kernel<args> kernel() {
     const auto of_config = GK__KERNEL(gk__f32_hopper_kernel<Config, args>);
-    return {of_config, Config::bm, Config::bn, 1, Config::thread_count, Config::smem, Config::resident};
+    return {of_config, Config::bm, Config::bn, 1, Config::thread_count, Config::smem, Config::resident, false};
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
     const gk_plan plan = tile_facts.plan;
@@ -10728,7 +10802,8 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
   }
   template <class Shape> static gk__tile_kernel<args, unsigned> kernel() {
     const auto of_shape = GK__KERNEL(gk__f64_kernel<Shape, args>);
-    return {of_shape, Shape::bm, Shape::bn, 1, Shape::producers + Shape::consumers, Shape::ring_bytes, Shape::resident};
+    return {of_shape,          Shape::bm,       Shape::bn, 1, Shape::producers + Shape::consumers,
+            Shape::ring_bytes, Shape::resident, false};
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
     const gk_plan plan = tile_facts.plan;
@@ -10792,7 +10867,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, tile_facts, call);
-    return gk__matmul_tiles(gk__portable_kernel_of(panel, tile_facts.plan, call->gpu, Acc()), panel, call);
+    return gk__matmul_tiles(gk__portable_kernel_of(panel, choice, call->gpu, Acc()), panel, call);
   };
   if (cut.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
     call->measuring = true; /* the second panel may need partials, and the first one none */

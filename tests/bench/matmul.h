@@ -278,10 +278,12 @@ template <class T> static void matmul_contest(matmul_call<T> call, const char *w
   GK_CHECK(gk_scratch_destroy(&scratch));
   if (of_lt) forget_algorithm(&call);
 }
-/* Many small ones. */
+/* Many small ones; of 32, 64 and 128 in strict fp32 also ten times as many. */
 template <class T> static void matmul_batches(matmul_call<T> call) {
-  for (size_t edge : {32, 64, 96, 128})
+  const bool strict_floats = sizeof(T) == 4 && call.way.precision == GK_PRECISION_DEFAULT;
+  for (size_t edge : {32, 64, 96, 128, 256})
     for (size_t batch : {1000, 10000}) {
+      if (batch > 1000 && (!strict_floats || edge == 96 || edge > 128)) continue;
       call.m = call.n = call.k = edge, call.batch = batch;
       matmul_contest(call, "A B batch");
     }
@@ -413,9 +415,8 @@ template <class T> static void matmul_type(const matmul_peers &peers, std::initi
     matmul_random(call);
     if (bench.quick) continue;
     for (size_t edge : odd_squares) contest(edge, edge, edge, "A B odd");
-    if (way.precision != GK_PRECISION_DEFAULT) continue;
     matmul_batches(call);
-    matmul_variety(call);
+    if (way.precision == GK_PRECISION_DEFAULT) matmul_variety(call);
   }
   if (ways.size() > 1 && !bench.plans) matmul_accuracy(call, ways.begin(), ways.size());
 }

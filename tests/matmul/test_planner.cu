@@ -235,18 +235,30 @@ TEST(planner_finds_small_products) {
   EXPECT(!hook_plan_product(batch, hopper).is_small);
 }
 
-/* In a batch all products count. A tile of wgmma holds products of less than 33^3 badly. */
+/* In a batch all products count, unless they leave most of a tile empty. */
 TEST(planner_counts_all_products_of_a_batch) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, ampere = {108, 166912, GK_PLAN_MMA};
-  const auto tensor = [](size_t edge, size_t batch, const hook_matmul_gpu &gpu) {
-    hook_product p = product_of(half_type, edge, edge, edge, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
-    p.batch = batch, p.a.stride = p.b.stride = edge * edge;
+  const auto tensor = [](size_t item_bytes, size_t m, size_t n, size_t k, size_t batch, const hook_matmul_gpu &gpu,
+                         gk_precision precision = GK_PRECISION_DEFAULT) {
+    hook_product p = product_of(item_bytes, m, n, k, precision, GK_PLAN_AUTO);
+    p.batch = batch, p.a.stride = m * k, p.b.stride = k * n;
     return hook_plan_product(p, gpu).tensor();
   };
-  EXPECT(!tensor(96, 1, hopper) && tensor(96, 2, hopper) && tensor(96, 2, ampere));
-  EXPECT(!tensor(64, 3, ampere) && tensor(64, 4, ampere));
-  EXPECT(!tensor(32, 10000, hopper) && tensor(40, 10000, hopper) && tensor(32, 10000, ampere));
-  EXPECT(tensor(65, 1000, hopper) && !tensor(65, 10, hopper)); /* would be copied */
+  const auto halves = [&](size_t edge, size_t batch, const hook_matmul_gpu &gpu) {
+    return tensor(half_type, edge, edge, edge, batch, gpu);
+  };
+  EXPECT(!halves(96, 1, hopper) && halves(96, 2, hopper) && halves(96, 2, ampere));
+  EXPECT(!halves(64, 3, ampere) && halves(64, 4, ampere));
+  EXPECT(!halves(32, 10000, hopper) && halves(40, 10000, hopper) && halves(32, 10000, ampere));
+  EXPECT(halves(65, 1000, hopper) && !halves(65, 10, hopper));                                     /* would be copied */
+  EXPECT(tensor(half_type, 4, 64, 128, 64, hopper) && !tensor(half_type, 4, 64, 128, 63, hopper)); /* thin ones */
+  EXPECT(!tensor(half_type, 1, 64, 128, 1000, hopper) && !tensor(half_type, 64, 1, 128, 1000, ampere));
+  const auto floats = [&](size_t edge, size_t batch, const hook_matmul_gpu &gpu, gk_precision precision) {
+    return tensor(f32, edge, edge, edge, batch, gpu, precision);
+  };
+  EXPECT(!floats(96, 11, hopper, GK_PRECISION_TF32) && floats(96, 12, hopper, GK_PRECISION_TF32));
+  EXPECT(!floats(64, 1000, hopper, GK_PRECISION_TF32) && floats(64, 1000, ampere, GK_PRECISION_TF32));
+  EXPECT(!floats(256, 11, hopper, GK_PRECISION_EMULATED) && floats(256, 12, hopper, GK_PRECISION_EMULATED));
 }
 
 /* Tensor cores of a type need code for an architecture that has them. */

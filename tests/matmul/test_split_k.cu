@@ -208,6 +208,34 @@ TEST(split_tiles_of_doubles) {
                                                HOOK_PLAN_HOPPER_32_64, HOOK_PLAN_HOPPER_64, HOOK_PLAN_HOPPER_64_128});
 }
 
+/* With many tiles for each multiprocessor, here one, a block computes all partitions of a tile. */
+template <class T, class O, class Func> static void check_in_turn(size_t m, size_t n, size_t k, unsigned depth) {
+  for (int i = 0; i < 4; i++) {
+    problem p = problem_of(m, n, k);
+    p.trans_a = i & 1, p.trans_b = i >> 1, p.batch = 16, p.alpha = i ? -0.5 : 1, p.beta = i == 2 ? 0.5 : 0;
+    p.pad_a = i, p.pad_c = i == 3 ? 5 : 0, p.shift = i == 1 ? 1 : 0;
+    const unsigned partitions = static_cast<unsigned>(gk_ceil_div(k, static_cast<size_t>(depth)));
+    product_by_order<T, O, Func> product(p, {false, partitions, static_cast<int>(depth)});
+    hook_matmul_gpu gpu = this_gpu();
+    gpu.sms = 1;
+    EXPECT(
+        hook_plan_tile<acc_type<T>>({m, n, k, p.batch, product.order, GK_PLAN_AUTO, gpu.sms, HOOK_ANY_CODE}).in_turn);
+    for (int has_smem = 1; has_smem >= 0; has_smem--) { /* without, by blocks or groups */
+      if (!has_smem) gpu.smem_limit = 32000;
+      hook_product_call call(NULL, 0, gpu);
+      product.c.set(product.before);
+      EXPECT_OK(call.end(hook_enqueue_strict(product.args, product.order, GK_PLAN_AUTO, &call)));
+      EXPECT_SAME(product.c.get(), product.expected, "%u partitions, %d, %s", partitions, has_smem, p.text().c_str());
+    }
+  }
+}
+TEST(partitions_in_turn) {
+  check_in_turn<float, float, by_place>(70, 140, 150, 48);
+  check_in_turn<float, float, hook_identity>(64, 128, 64, 32);
+  check_in_turn<double, double, by_place>(40, 70, 90, 16);
+  check_in_turn<__half, float, hook_identity>(63, 250, 100, 32);
+}
+
 TEST(split_tiles_of_halves) {
   check_split_tiles<__half, __half, hook_identity>(33, 65, {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64_128});
 }
