@@ -8486,9 +8486,11 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
 #endif
 }
 
+/* The configurations of a type; not all types have a middle one. */
+enum { GK__LARGE_TILE, GK__SMALL_TILE, GK__MIDDLE_TILE };
 /* A plan of the portable tensor-core kernels: the configuration and the split of k. */
 struct gk__mma_plan {
-  int config;           /* index of the configuration; -1: none */
+  int config;           /* GK__LARGE_TILE ...; -1: none */
   size_t tiles;         /* of C, in the whole batch */
   size_t partitions;    /* of k */
   size_t product_bytes; /* of the partials of one product */
@@ -8527,8 +8529,8 @@ cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>>
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
- * plus the time to reduce the partials. Of 526 random products of half types, 428 of tf32 and 1,047 emulated ones that
- * the costs were not fitted to, the chosen plans take 0.9, 1.4 and 0.3 % longer than the best that were measured. `make
+ * plus the time to reduce the partials. Of 896 random products of half types, 428 of tf32 and 1,047 emulated ones that
+ * the costs were not fitted to, the chosen plans take 1.2, 1.4 and 0.3 % longer than the best that were measured. `make
  * bench-refit` fits them. */
 struct gk__mma_cost {
   double stage;      /* one stage of a block that is alone on its SM */
@@ -8583,22 +8585,28 @@ void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile,
     plans->take(plan);
   }
 }
-/* The large and the small configuration of a type, and their costs. Products: of terms, 6 for emulated fp32, else 1.
- * Warp tiles of 64 x 64 need the fewest reads of shared memory for each multiplication; small tiles fill a GPU with
- * small products. A third configuration gains less than 1 % over random shapes: 128 x 128 for half types, 64 x 128 or
- * 128 x 256 for tf32, whose 8192^3 would take 0.93 of the time. The large one of half types and tf32 is compiled for
- * each storage order of the operands. */
+/* The configurations of a type, and their costs. Products: of terms, 6 for emulated fp32, else 1. Warp tiles of 64 x 64
+ * need the fewest reads of shared memory for each multiplication; small tiles fill a GPU with small products. Half
+ * types have a tile in the middle, too: of its two blocks on a multiprocessor one multiplies while the other loads or
+ * stores, and GPUs whose blocks have 99 KB of shared memory have no room for the large one. Of 1,788 random products
+ * the best plans take 0.977 of the time with it (0.955 from 1e9 multiply-adds on), and 0.91 if there is no large one
+ * (H200). The large one of half types and tf32 is compiled for each storage order of the operands. */
 template <int Products, class Element> struct gk__mma_tiles { /* half types */
   template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 256, 64, 64, 3, OrderA, OrderB>;
   typedef gk__mma_config<1, 64, 64, 32, 32, 3> small_config;
+  typedef gk__mma_config<1, 128, 128, 64, 64, 3> middle_config;
+  static const int config_count = 3;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.836, 0.986, 5.691, 0.001, 1}, {0.265, 0.223, 3.187, 2.307, 4}};
+    static const gk__mma_cost of_configs[] = {
+        {0.312, 0.976, 6.518, 0.001, 1}, {0.264, 0.228, 3.551, 1.785, 4}, {0.556, 0.541, 6.482, 0.001, 2}};
     return of_configs;
   }
 };
 template <> struct gk__mma_tiles<1, float> { /* tf32 */
   template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 128, 64, 64, 3, OrderA, OrderB>;
   typedef gk__mma_config<1, 64, 64, 32, 32, 3> small_config;
+  typedef small_config middle_config;
+  static const int config_count = 2;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.379, 0.568, 5.044, 0.785, 2}, {0.316, 0.323, 3.764, 2.291, 4}};
     return of_configs;
@@ -8607,21 +8615,27 @@ template <> struct gk__mma_tiles<1, float> { /* tf32 */
 template <class Element> struct gk__mma_tiles<6, Element> { /* emulated fp32, whose prepared operands are K-major */
   template <int, int> using large = gk__mma_config<GK__BF16_TERMS, 128, 128, 64, 32, 2, GK__K_MAJOR, GK__K_MAJOR>;
   typedef gk__mma_config<GK__BF16_TERMS, 64, 64, 32, 32, 2, GK__K_MAJOR, GK__K_MAJOR> small_config;
+  typedef small_config middle_config;
+  static const int config_count = 2;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.924, 3.015, 4.732, 0.001, 1}, {0.923, 0.823, 2.811, 0.169, 2}};
     return of_configs;
   }
 };
+/* What plans need to know of a configuration of a type. */
+template <int Products, class Element> gk__mma_tile gk__mma_tile_at(int config) {
+  typedef gk__mma_tiles<Products, Element> tiles;
+  typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
+  if (config == GK__LARGE_TILE) return gk__mma_tile_of<Element, large>();
+  if (config == GK__SMALL_TILE) return gk__mma_tile_of<Element, typename tiles::small_config>();
+  return gk__mma_tile_of<Element, typename tiles::middle_config>();
+}
 /* Gives *plans every plan of a product, with its time by such costs. */
 template <int Products, class Element, class Plans>
 void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t n, size_t k, size_t batch,
                        const gk__matmul_gpu &gpu) {
-  typedef gk__mma_tiles<Products, Element> tiles;
-  typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
-  const gk__mma_tile large_tile = gk__mma_tile_of<Element, large>(),
-                     small_tile = gk__mma_tile_of<Element, typename tiles::small_config>();
-  gk__plan_mma_config(plans, 0, large_tile, costs[0], m, n, k, batch, gpu);
-  gk__plan_mma_config(plans, 1, small_tile, costs[1], m, n, k, batch, gpu);
+  for (int i = 0; i < gk__mma_tiles<Products, Element>::config_count; i++)
+    gk__plan_mma_config(plans, i, gk__mma_tile_at<Products, Element>(i), costs[i], m, n, k, batch, gpu);
 }
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
@@ -8632,16 +8646,19 @@ cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__
   typedef typename tiles::template large<GK__K_MAJOR, GK__MN_MAJOR> k_mn;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__K_MAJOR> mn_k;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
-  typedef typename tiles::small_config small_config;
-  if (plan.config == 1)
-    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Element, small_config, Out, Func>),
-                          gk__mma_tile_of<Element, small_config>(), p, plan, call);
+  const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(plan.config);
+  if (plan.config == GK__SMALL_TILE)
+    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Element, typename tiles::small_config, Out, Func>), mma_tile, p,
+                          plan, call);
+  if (plan.config == GK__MIDDLE_TILE)
+    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Element, typename tiles::middle_config, Out, Func>), mma_tile, p,
+                          plan, call);
   const bool a_k_major = p.a.k_major, b_k_major = p.b.k_major;
   return gk__mma_launch(a_k_major && b_k_major ? GK__KERNEL(gk__mma_kernel<Element, k_k, Out, Func>)
                         : a_k_major            ? GK__KERNEL(gk__mma_kernel<Element, k_mn, Out, Func>)
                         : b_k_major            ? GK__KERNEL(gk__mma_kernel<Element, mn_k, Out, Func>)
                                                : GK__KERNEL(gk__mma_kernel<Element, mn_mn, Out, Func>),
-                        gk__mma_tile_of<Element, k_k>(), p, plan, call);
+                        mma_tile, p, plan, call);
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
@@ -8654,8 +8671,8 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
  * the strict kernel computes it in place of emulated fp32: see gk_matmul_ex). */
 template <int Products, class Element, class Args>
 cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__product_call *call) {
-  typedef gk__mma_tiles<Products, Element> tiles;
-  typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
+  const gk__mma_cost *const costs = gk__mma_tiles<Products, Element>::costs();
+  const gk__mma_tile large = gk__mma_tile_at<Products, Element>(GK__LARGE_TILE);
   const double launch_us = 2;
   const auto choose = [&](size_t panel_m, size_t panel_n) {
     return gk__cheapest_mma_plan<Products, Element>(panel_m, panel_n, p.k, p.batch, call->gpu);
@@ -8664,9 +8681,9 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
   if (cut->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
                     call->gpu.smem_limit);
-  const size_t resident = gk__resident_blocks(gk__mma_tile_of<Element, large>(), *tiles::costs(), call->gpu);
+  const size_t resident = gk__resident_blocks(large, costs[GK__LARGE_TILE], call->gpu);
   if (p.batch == 1 && resident)
-    cut->cut_after_waves(large::bm, large::bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
+    cut->cut_after_waves(large.bm, large.bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
   for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
     if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
   return cudaSuccess;

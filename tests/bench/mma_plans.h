@@ -16,8 +16,8 @@ void mma_each_plan(Plans *plans, const gk__mma_cost *costs, const plan_shape &sh
 }
 /* The header's. */
 inline const gk__mma_cost *mma_costs(const std::string &type) {
-  if (type == "emulated") return mma_emulated_tiles::costs();
-  return type == "tf32" ? mma_tf32_tiles::costs() : mma_f16_tiles::costs();
+  if (type == "emulated") return gk__mma_tiles<6, __nv_bfloat16>::costs();
+  return type == "tf32" ? gk__mma_tiles<1, float>::costs() : gk__mma_tiles<1, __half>::costs();
 }
 /* As it stands in a file. */
 inline plan_time mma_plan_time(const gk__mma_plan &plan) {

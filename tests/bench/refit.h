@@ -77,10 +77,10 @@ inline double refit_random(random_numbers *draw) { /* between -1 and 1 */
  * are very narrow they are wide again, since what choices lose has steps, and stretches without slope. */
 template <class Badness>
 std::vector<refit_number> refit_search(std::vector<refit_number> best, double smallest, int steps,
-                                       const Badness &badness) {
+                                       const Badness &badness, uint64_t seed = 1) {
   const double widest = 1, narrowest = 0.002;
   double least = badness(best);
-  random_numbers draw = random_from(1);
+  random_numbers draw = random_from(seed);
   std::vector<double> widths(best.size() * 3,
                              widest); /* of the logs of the factors, for each number and kind of step */
   for (int step = 0; step < steps; step++) {

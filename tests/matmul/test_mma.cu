@@ -6,7 +6,7 @@
 
 /* The configurations for which this GPU has the shared memory. */
 struct mma_configs {
-  bool fit[2];
+  bool fit[3];
   void take(const hook_mma_plan &plan) { fit[plan.config] = true; }
 };
 
@@ -51,7 +51,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   const size_t tiles = gk_ceil_div(m, size_t(Config::bm)) * gk_ceil_div(odd_n, size_t(Config::bn)) * batch;
   const size_t begin = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
   const hook_matmul_gpu gpu = this_gpu();
-  mma_configs configs = {{false, false}};
+  mma_configs configs = {{}};
   hook_each_mma_plan<Products, E>(&configs, hook_mma_tiles<Products, E>::costs(), m, odd_n, k, batch, gpu);
   if (!configs.fit[config]) return;
   size_t run = static_cast<size_t>(trans);
@@ -75,9 +75,12 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
 }
 
 template <class E, class O> static void check_mma_tiles(int trans) {
-  typedef typename hook_mma_tiles<1, E>::template large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
-  check_mma_tile<1, large, E, O>(0, trans, 3, {1, 2, 3});
-  check_mma_tile<1, typename hook_mma_tiles<1, E>::small_config, E, O>(1, trans, 9, {1, 2, 3, 5, 9});
+  typedef hook_mma_tiles<1, E> tiles;
+  typedef typename tiles::template large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
+  check_mma_tile<1, large, E, O>(HOOK_LARGE_TILE, trans, 3, {1, 2, 3});
+  check_mma_tile<1, typename tiles::small_config, E, O>(HOOK_SMALL_TILE, trans, 9, {1, 2, 3, 5, 9});
+  if (tiles::config_count > HOOK_MIDDLE_TILE)
+    check_mma_tile<1, typename tiles::middle_config, E, O>(HOOK_MIDDLE_TILE, trans, 6, {1, 3});
 }
 
 TEST(tiles_of_mma_sync) {
@@ -94,5 +97,5 @@ TEST(the_large_tile_of_emulated_products) {
   if (!has_plan<float, float>(GK_PRECISION_EMULATED, GK_PLAN_MMA))
     SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
   typedef hook_mma_tiles<6, __nv_bfloat16>::large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
-  check_mma_tile<6, large, __nv_bfloat16, float>(0, 2, 3, {1, 2, 3});
+  check_mma_tile<6, large, __nv_bfloat16, float>(HOOK_LARGE_TILE, 2, 3, {1, 2, 3});
 }

@@ -82,6 +82,9 @@
 #define hook_identity gk__identity
 #define hook_is_hopper_plan gk__is_hopper_plan
 #define HOOK_K_MAJOR GK__K_MAJOR
+#define HOOK_LARGE_TILE GK__LARGE_TILE
+#define HOOK_SMALL_TILE GK__SMALL_TILE
+#define HOOK_MIDDLE_TILE GK__MIDDLE_TILE
 #define HOOK_KERNEL(...) GK__KERNEL(__VA_ARGS__)
 #define hook_matmul_args gk__matmul_args
 #define hook_matmul_output gk__matmul_output
