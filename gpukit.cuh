@@ -652,9 +652,9 @@ typedef struct gk_matmul_opts { /* zeros are the defaults */
 } gk_matmul_opts;
 
 /* The bytes of work area that suffice for any product of m x n x k at this precision. GK_PRECISION_STRICT needs none,
- * and GK_PRECISION_DEFAULT only for half types. A batch needs as many for each product: if the work area has room for
- * fewer, it is computed in parts, with launches for each. gk_matmul_plan returns what one call needs, which may be
- * less. SIZE_MAX if the number of bytes overflows. */
+ * and GK_PRECISION_DEFAULT only for half types. To compute a whole batch at once, the work area needs as many for each
+ * product; with less, the batch is computed in parts, each by launches of its own. gk_matmul_plan returns what one call
+ * needs, which may be less. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
 /* What gk_matmul_plan returns: how a product would be computed, and with how much memory. */
@@ -2029,6 +2029,7 @@ GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel,
 #define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES) /* where the slots of scans begin */
 #define GK__MATRIX_BYTES (512u << 10) /* limit of the slots of rows and columns, in the same place */
 #define GK__WORK_FRONT 256u
+#define GK__WORK_EXTRA (2 * GK__WORK_FRONT) /* what a work area has beside copies: the front, and a gap before B's */
 inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
 /* Allocate on the stream; a scratch is also cleared. `what` is the call that needs the memory. */
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream);
@@ -5582,9 +5583,10 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
 /* --- Arguments, epilogue and split-K ---------------------------------------------------------------------------------
  *
  * Every kernel computes tiles of C. If k is split, the partials of a tile are reduced in the order of the partitions,
- * so the bits do not depend on timing: by the groups of a block (gk__reduce_groups), by the blocks of a cluster
- * (gk__cluster_reduce), or by a second kernel. For that one, a block stores the accumulators of its partition to a
- * matrix in the scratch; gk__reduce_partials_kernel adds up these matrices and applies the epilogue. */
+ * so the bits do not depend on timing: by the groups of a block (gk__reduce_groups), by a block that computes all
+ * partitions in turn (gk__end_partition), by the blocks of a cluster (gk__cluster_reduce), or by a second kernel. For
+ * that one, a block stores the accumulators of its partition to a matrix in the scratch; gk__reduce_partials_kernel
+ * adds up these matrices and applies the epilogue. */
 
 /* If there is a flag in device memory, a kernel runs only while *flag != 0 equals `wanted`. Emulated fp32 sets the flag
  * if an operand has values that it cannot represent: its kernels then return at once, and the strict ones run. */
@@ -6295,8 +6297,9 @@ GK__D int gk__fill_ring(OperandA &a, OperandB &b, size_t lda, size_t ldb, Item *
   return depth;
 }
 
-/* Ends a partition of a block that computes all of them: adds the accumulators to the sum of the earlier partitions,
- * unless this is the first one. The sum is in shared memory until the last partition leaves it in the accumulators. */
+/* Ends a partition of a block that computes all of them: adds the accumulators to the sum of the earlier partitions.
+ * The sum is in shared memory until the last partition leaves it in the accumulators. A thread reads only what it has
+ * stored itself, so this needs no barrier. */
 template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *shared, bool is_first, bool is_last) {
   typedef gk__vector<Acc, Sums::vector_width> vector;
   unsigned thread = threadIdx.x;
@@ -6304,11 +6307,12 @@ template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *sh
   vector *const sum = reinterpret_cast<vector *>(shared) + thread;
   GK__UNROLL
   for (int r = 0; r < Sums::vectors; r++) {
-    vector x = {};
+    vector x;
     if (!is_first) x = sum[r * Sums::thread_count];
     GK__UNROLL
     for (int i = 0; i < Sums::vector_width; i++) {
-      x.value[i] = is_first ? acc.value[r][i] : gk__arithmetic<Acc>::add(x.value[i], acc.value[r][i]);
+      if (is_first) x.value[i] = Acc(-0.0f); /* the identity of addition */
+      x.value[i] = gk__arithmetic<Acc>::add(x.value[i], acc.value[r][i]);
       acc.value[r][i] = is_last ? x.value[i] : Acc(0);
     }
     if (!is_last) sum[r * Sums::thread_count] = x;
@@ -6319,8 +6323,8 @@ template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *sh
  * of a step is one of the whole block, so all groups must reach it as often. Config::stages stages of shared memory are
  * used as a ring; those of a group are stage_items elements apart. When a step begins, all but the last stages - 2
  * stages in flight have arrived; during the step the copies of one more stage are issued, to the slot of the step
- * before it. In turn: a partition ends after every partition_steps steps, and the ring has room for the sum behind it.
- */
+ * before it. In turn: a partition ends after every partition_steps steps, because all but the last are a multiple of
+ * Config::bk long; behind the ring is room for the sum. */
 template <class Config, class OperandA, class OperandB, class Sums, class Acc>
 GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring,
                                    int stage_items, int depth, int steps, int partition_steps) {
@@ -6580,11 +6584,12 @@ template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> 
 
 /* A configuration whose blocks compute all partitions of a tile, one after the other. */
 template <class Config> struct gk__in_turn : Config {
-  static const int groups = 1;
+  static const int groups = 1, resident = 3;
   static const bool in_turn = true;
 };
 
-/* The kernel: multiplies one work tile. If the groups of a block have the partitions of a tile, it reduces them. */
+/* The kernel: computes one work tile, or in turn all partitions of a tile of C. If the groups of a block have the
+ * partitions of a tile, it reduces them. */
 template <class Config, class Args>
 __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
     gk__matmul_kernel(Args p) {
@@ -6597,7 +6602,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   GK_DYNAMIC_SHARED(Acc, ring);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  /* Either the groups of a block have all partitions of a tile, or each block has one. */
+  /* A block has a group for each partition of a tile; or one group, for one partition, or for all of them in turn. */
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
   {
@@ -6606,11 +6611,10 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     const gk__partition_range longest(p, work.partition), range(p, work.partition + static_cast<unsigned>(group));
     typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, t);
     typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, t);
-    const int all_k = static_cast<int>(p.k), most_k = Config::in_turn ? all_k : longest.depth,
-              group_k = range.begin < p.k ? range.depth : 0;
-    gk__multiply_partitions<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items,
-                                    Config::in_turn ? all_k : group_k, (most_k + Config::bk - 1) / Config::bk,
-                                    p.depth / Config::bk);
+    int most_k = longest.depth, group_k = range.begin < p.k ? range.depth : 0;
+    if (Config::in_turn) most_k = group_k = static_cast<int>(p.k);
+    gk__multiply_partitions<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, group_k,
+                                    (most_k + Config::bk - 1) / Config::bk, p.depth / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
   const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
@@ -8486,7 +8490,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
 #endif
 }
 
-/* The configurations of a type; not all types have a middle one. */
+/* The configurations of a type, in the order of gk__mma_tiles::costs(). Only half types have a middle one. */
 enum { GK__LARGE_TILE, GK__SMALL_TILE, GK__MIDDLE_TILE };
 /* A plan of the portable tensor-core kernels: the configuration and the split of k. */
 struct gk__mma_plan {
@@ -8588,9 +8592,9 @@ void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile,
 /* The configurations of a type, and their costs. Products: of terms, 6 for emulated fp32, else 1. Warp tiles of 64 x 64
  * need the fewest reads of shared memory for each multiplication; small tiles fill a GPU with small products. Half
  * types have a tile in the middle, too: of its two blocks on a multiprocessor one multiplies while the other loads or
- * stores, and GPUs whose blocks have 99 KB of shared memory have no room for the large one. Of 1,788 random products
- * the best plans take 0.977 of the time with it (0.955 from 1e9 multiply-adds on), and 0.91 if there is no large one
- * (H200). The large one of half types and tf32 is compiled for each storage order of the operands. */
+ * stores, and GPUs whose blocks have 99 KB of shared memory have no room for the large one. With it the best plans of
+ * 1,788 random products take 0.977 of the time (0.955 from 1e9 multiply-adds on), and 0.91 of the time of the small
+ * tile alone (H200). The large one of half types and tf32 is compiled for each storage order of the operands. */
 template <int Products, class Element> struct gk__mma_tiles { /* half types */
   template <int OrderA, int OrderB> using large = gk__mma_config<1, 128, 256, 64, 64, 3, OrderA, OrderB>;
   typedef gk__mma_config<1, 64, 64, 32, 32, 3> small_config;
@@ -8671,8 +8675,7 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
  * the strict kernel computes it in place of emulated fp32: see gk_matmul_ex). */
 template <int Products, class Element, class Args>
 cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__product_call *call) {
-  const gk__mma_cost *const costs = gk__mma_tiles<Products, Element>::costs();
-  const gk__mma_tile large = gk__mma_tile_at<Products, Element>(GK__LARGE_TILE);
+  typedef gk__mma_tiles<Products, Element> tiles;
   const double launch_us = 2;
   const auto choose = [&](size_t panel_m, size_t panel_n) {
     return gk__cheapest_mma_plan<Products, Element>(panel_m, panel_n, p.k, p.batch, call->gpu);
@@ -8681,9 +8684,12 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
   if (cut->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
                     call->gpu.smem_limit);
-  const size_t resident = gk__resident_blocks(large, costs[GK__LARGE_TILE], call->gpu);
-  if (p.batch == 1 && resident)
-    cut->cut_after_waves(large.bm, large.bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
+  for (int config = 0; config < tiles::config_count && p.batch == 1; config++) {
+    const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
+    const size_t resident = gk__resident_blocks(mma_tile, tiles::costs()[config], call->gpu);
+    if (config != GK__SMALL_TILE) /* its waves are short */
+      cut->cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
+  }
   for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
     if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
   return cudaSuccess;
@@ -9678,8 +9684,10 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
       }
     return cut;
   }
+  /* The plan is made for the whole batch, of which p may have a part, so that the bits do not depend on the parts. */
   template <class Element, class Out, class Func>
-  static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, const gk__product_call &call) {
+  static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t whole_batch,
+                         const gk__product_call &call) {
     typedef gk__tensor_args<Element, Out, Func> args;
     const gk__wgmma_tile_kernel<Func> tile_kernels[] = {
         gk__wgmma_tile_kernel_of<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>()...};
@@ -9687,7 +9695,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     query.m = p.m;
     query.n = p.n;
     query.k = gk__tile_count(p.k, 128 / gk__tensor_type<Element>::bytes);
-    query.batch = p.batch;
+    query.batch = whole_batch;
     query.split = p.a.split;
     query.row_penalty = InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85;
     query.col_penalty = InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160;
@@ -10075,12 +10083,13 @@ struct gk__tile_facts {
   const gk__plan_costs *costs;
   size_t tile_count(size_t m, size_t n) const { return gk__tile_count(m, n, row_count, col_count); }
 };
-/* The kernel whose blocks compute all partitions of a tile in turn: its tile, the blocks that a multiprocessor holds,
- * and its clocks: in percent of those of the same tile if k were not split, and in addition once for each batch. Fitted
- * on an H200 to 226 batches of each type, over which the choices lose 0.6 % (floats) and 1.3 % (doubles). */
+/* The kernel whose blocks compute all partitions of a tile in turn, and its clocks. Fitted on an H200 to 226 batches of
+ * each type, over which the choices lose 0.6 % (floats) and 1.3 % (doubles). */
 struct gk__turn_facts {
-  gk_plan plan;
-  unsigned room, percent, once;
+  int tile_idx;     /* of gk__tiles::facts */
+  unsigned room;    /* blocks that a multiprocessor holds */
+  unsigned percent; /* clocks, in percent of those of this tile if k were not split */
+  unsigned once;    /* clocks that a launch adds to them */
 };
 /* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
@@ -10100,9 +10109,10 @@ struct gk__plan_query {
   gk_plan wanted;
   int sms;
   unsigned hopper;
+  bool can_turn; /* shared memory has room for two blocks that compute all partitions of a tile in turn */
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && hopper == other.hopper && order == other.order;
+           sms == other.sms && hopper == other.hopper && can_turn == other.can_turn && order == other.order;
   }
 };
 inline bool gk__is_hopper_plan(gk_plan plan) { return plan >= GK__PLAN_HOPPER_32_64 && plan <= GK__PLAN_HOPPER_128; }
@@ -10183,7 +10193,7 @@ template <class Acc> struct gk__tiles {
    * with 1, 2 and 4 partitions (H200). A larger one gains: 550 x 222 x 123 takes 0.6 of the time. */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 128 ? 129 : 64; }
   static size_t least_depth() { return 36; } /* the shortest partition */
-  static gk__turn_facts in_turn() { return {GK__PLAN_TILE_64_128, 3, 84, 7000}; }
+  static gk__turn_facts turn_facts() { return {3, 3, 84, 7000}; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
@@ -10204,7 +10214,7 @@ template <> struct gk__tiles<double> {
    * 1,197 products that is 0.3 % with Hopper's kernels, and 0.1 % without (H100). */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 1024 ? 36 : 200; }
   static size_t least_depth() { return 21; }
-  static gk__turn_facts in_turn() { return {GK__PLAN_TILE_32_64, 3, 88, 1000}; }
+  static gk__turn_facts turn_facts() { return {5, 3, 88, 1000}; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs},
@@ -10247,7 +10257,7 @@ inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum)
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE};
+  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE, false};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_depth();
   const unsigned most = limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit) : GK__MATMUL_PARTITIONS;
@@ -10302,17 +10312,21 @@ struct gk__tile_choice {
   unsigned long long cost;
   bool in_turn;
 };
-/* The clocks of a batch whose blocks compute all partitions of a tile in turn. A batch needs no partitions to fill a
- * GPU, but its products have to have the bits that they have alone. By groups or blocks each partition costs the start
- * and the end of a main loop, and 1000 products of 256^3 take 1.5 times as long (H200). */
-template <class Acc> unsigned long long gk__clocks_in_turn(gk__tile_facts tile_facts, gk__plan_query query) {
-  const gk__turn_facts in_turn = gk__tiles<Acc>::in_turn();
-  const size_t longest = size_t(1) << 24; /* far more k than it takes to be slower than other kernels */
-  const bool is_choice = query.batch > 1 && query.order.partitions > 1 && query.wanted == GK_PLAN_AUTO;
-  if (tile_facts.plan != in_turn.plan || !is_choice || query.k > longest) return ~0ull;
-  tile_facts.room = in_turn.room;
+/* The choice that blocks compute all partitions of a tile in turn. Its cost is ~0 where they do not: for single
+ * products, for an undivided k, and for a plan that the caller chose. A batch needs no partitions to fill a GPU, but
+ * its products have the bits that they have alone. By groups or blocks each partition costs the start and the end of a
+ * main loop: 1000 products of 256^3 take 1.5 times as long (H200). */
+template <class Acc> gk__tile_choice gk__choose_in_turn(gk__plan_query query) {
+  const gk__turn_facts turn = gk__tiles<Acc>::turn_facts();
+  gk__tile_choice choice = {gk__tiles<Acc>::facts(turn.tile_idx), ~0ull, true};
+  const size_t longest = size_t(1) << 24; /* the kernel counts k in an int; a longer k runs by other kernels */
+  if (!query.can_turn || query.batch == 1 || query.order.partitions == 1 || query.wanted != GK_PLAN_AUTO ||
+      query.k > longest)
+    return choice;
+  choice.tile_facts.room = turn.room;
   query.order = {false, 1, static_cast<int>(query.k)};
-  return gk__clocks<Acc>(tile_facts, query) * in_turn.percent / 100 + in_turn.once;
+  choice.cost = gk__clocks<Acc>(choice.tile_facts, query) * turn.percent / 100 + turn.once;
+  return choice;
 }
 /* The fastest tile for a given split. */
 template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
@@ -10328,10 +10342,9 @@ template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
     if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
     const unsigned long long clocks = gk__clocks<Acc>(tile_facts, query);
     if (clocks < best.cost) best = {tile_facts, clocks, false};
-    const unsigned long long in_turn = gk__clocks_in_turn<Acc>(tile_facts, query);
-    if (in_turn < best.cost) best = {tile_facts, in_turn, true};
   }
-  return best;
+  const gk__tile_choice in_turn = gk__choose_in_turn<Acc>(query);
+  return in_turn.cost < best.cost ? in_turn : best;
 }
 /* The fastest tile for a given split, or tiles. A panel has the partitions of k of the whole product, so its bits are
  * the same. */
@@ -10357,7 +10370,7 @@ template <class Acc> gk__cut_plan<gk__tile_choice> gk__plan_tiles(const gk__plan
 }
 
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE},
+  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE, false},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc> gk__cut_plan<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {
@@ -10511,27 +10524,17 @@ template <class Args> bool gk__matmul_by_rows(const Args &p) {
   return p.k <= most_k && p.partitions <= static_cast<unsigned>(gk__rows_block::groups) &&
          !gk__has_vector_rows(p.c, p.ldc, p.stride_c);
 }
-/* The portable kernel that was chosen. The last argument is of the accumulators' type. */
+/* The portable kernel that a plan names. The last argument is of the accumulators' type. */
 template <class Args>
-gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, const gk__tile_choice &choice, const gk__matmul_gpu &gpu,
-                                             float) {
-  typedef gk__fma_block<64, 128, 8, 3> wide;
-  const gk_plan plan = choice.tile_facts.plan;
-  if (choice.in_turn && gpu.has_smem(gk__ring_bytes<gk__in_turn<wide>, Args>()))
-    return gk__portable_kernel<gk__in_turn<wide>, Args>();
+gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const gk__matmul_gpu &, float) {
   if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
   if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<gk__fma_block<64, 64, 8, 4>, Args>();
   if (gk__matmul_by_rows(p)) return gk__portable_kernel<gk__rows_block, Args>();
-  return gk__portable_kernel<wide, Args>();
+  return gk__portable_kernel<gk__fma_block<64, 128, 8, 3>, Args>();
 }
 template <class Args>
-gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, const gk__tile_choice &choice, const gk__matmul_gpu &gpu,
-                                             double) {
-  typedef gk__mma_f64_block<32, 64, 16, 4> middle;
+gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const gk__matmul_gpu &gpu, double) {
   typedef gk__mma_f64_block<64, 128, 32, 1> wide;
-  const gk_plan plan = choice.tile_facts.plan;
-  if (choice.in_turn && gpu.has_smem(gk__ring_bytes<gk__in_turn<middle>, Args>()))
-    return gk__portable_kernel<gk__in_turn<middle>, Args>();
   /* Its blocks have 90 KB of shared memory; those of sm_75 have 64 KB at most. Smaller tiles give the same bits. */
   const bool has_wide = gpu.has_smem(gk__ring_bytes<wide, Args>());
   /* Warps of 16 rows: with 32 the tile of 32 x 64 takes 1.15 to 1.34 times as long. The best portable plans of 932
@@ -10539,7 +10542,15 @@ gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, const gk__tile_choice
    */
   if (plan == GK__PLAN_TILE_32) return gk__portable_kernel<gk__mma_f64_block<32, 32, 16, 4>, Args>();
   if (plan == GK__PLAN_TILE_64_128 && has_wide) return gk__portable_kernel<wide, Args>();
-  return gk__portable_kernel<middle, Args>();
+  return gk__portable_kernel<gk__mma_f64_block<32, 64, 16, 4>, Args>();
+}
+
+/* The kernel of gk__turn_facts. The argument is of the accumulators' type. */
+template <class Args> gk__tile_kernel<Args> gk__turn_kernel(float) {
+  return gk__portable_kernel<gk__in_turn<gk__fma_block<64, 128, 8, 3>>, Args>();
+}
+template <class Args> gk__tile_kernel<Args> gk__turn_kernel(double) {
+  return gk__portable_kernel<gk__in_turn<gk__mma_f64_block<32, 64, 16, 4>>, Args>();
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -10576,10 +10587,9 @@ struct gk__product_plan {
   bool is_small;          /* by gk__half_path::run_small */
   const char *refused;    /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
-  /* Bytes of the work area of so many products. It begins with the flag that the strict kernel is needed, and has a gap
-   * that aligns the copies of B. */
+  /* Bytes of the work area of so many products. */
   size_t work_bytes(size_t products) const {
-    return a.wanted || b.wanted ? 2 * GK__WORK_FRONT + a.work_bytes(products) + b.work_bytes(products) : 0;
+    return a.wanted || b.wanted ? GK__WORK_EXTRA + a.work_bytes(products) + b.work_bytes(products) : 0;
   }
 };
 
@@ -10674,16 +10684,17 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
  * emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long
  * (H200).
  *
- * In a batch all products count, unless they are so small that tiles of 64 x 64 are nearly empty. Of 308 batches of
- * half types, thin ones included, the choices take 2.8 % (wgmma) and 1.7 % (mma.sync) longer than the best kernel
- * (H200). */
+ * In a batch the multiply-adds of all products count. A tile of 64 x 64 takes as long if a product leaves most of it
+ * empty, so tiny ones stay strict: for wgmma those of half types up to one tile of 32 x 32 with 32 of k, and those of
+ * tf32 below 67^3 (mma.sync: 45^3). Of 308 batches of half types, thin ones included, the choices take 2.8 % (wgmma)
+ * and 1.7 % (mma.sync) longer than the best kernel (H200). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k, all = volume * static_cast<double>(p.batch);
   const bool by_wgmma = gpu.tensor_plan == GK_PLAN_WGMMA;
   if (p.is_half_type()) {
-    const bool one_step = p.k * gk__tile_count(p.m, p.n, 32, 32) <= 32; /* of the strict kernel: its whole work */
-    if (all < 1e6 || (by_wgmma && one_step)) return false;
+    const bool tiny = p.k * gk__tile_count(p.m, p.n, 32, 32) <= 32; /* at most 32 of k, in one tile of 32 x 32 */
+    if (all < 1e6 || (by_wgmma && tiny)) return false;
     if (!p.is_thin() || (p.batch >= 64 && p.m > 1 && p.n > 1)) return true;
     return by_wgmma && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
            !gk__plan_copy(p, p.a, p.m, true, false).wanted && !gk__plan_copy(p, p.b, p.n, true, false).wanted;
@@ -10751,7 +10762,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
   const bool copies = plan.a.wanted || plan.b.wanted;
-  if (!forced && copies && (strict.is_small || !gk__copy_pays(p, plan, by_tma))) return strict;
+  if (!forced && copies && (strict.is_small || p.is_thin() || !gk__copy_pays(p, plan, by_tma))) return strict;
   return plan;
 }
 
@@ -10878,13 +10889,15 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
+  const gk__tile_kernel<Args> turn_kernel = gk__turn_kernel<Args>(Acc());
   const gk__cut_plan<gk__tile_choice> cut =
       gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
-                             gk__hopper_path<Args>::hopper(p)});
+                             gk__hopper_path<Args>::hopper(p), call->gpu.has_smem(2 * turn_kernel.ring_bytes)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, tile_facts, call);
-    return gk__matmul_tiles(gk__portable_kernel_of(panel, choice, call->gpu, Acc()), panel, call);
+    if (choice.in_turn) return gk__matmul_tiles(turn_kernel, panel, call);
+    return gk__matmul_tiles(gk__portable_kernel_of(panel, tile_facts.plan, call->gpu, Acc()), panel, call);
   };
   if (cut.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
     call->measuring = true; /* the second panel may need partials, and the first one none */
@@ -11003,7 +11016,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
       GK_TRY(gk__prepare_operands<Preparation>(gk__prepared_operand<Item>(plan.a, from_a, p.batch, work_a),
                                                gk__prepared_operand<Item>(plan.b, from_b, p.batch, work_b), p.k,
                                                fallback_flag, plan.plan == GK_PLAN_WGMMA, p.max_blocks, *call));
-    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, *call) : mma_cut.run(q, run_mma));
+    GK_TRY(plan.plan == GK_PLAN_WGMMA ? gk__wgmma_tile_set<Products, Element>::run(q, batch, *call)
+                                      : mma_cut.run(q, run_mma));
     if (fallback_flag)
       GK_TRY(gk__enqueue_strict(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, call, batch));
     p.skip(p.batch);
@@ -13132,7 +13146,7 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__R
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
-  size_t bytes = 2 * GK__WORK_FRONT, leading_dim = 0;
+  size_t bytes = GK__WORK_EXTRA, leading_dim = 0;
   const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__BF16_TERMS : 1, outer[] = {m, n};
   for (const size_t length : outer) {
     const size_t copy_bytes = gk__larger(gk__padded_bytes(length, &leading_dim, k, item_bytes),
@@ -13327,8 +13341,8 @@ GK__SAVED_MACROS(GK__POP)
  *           gk_matmul_ex<precision>, gk_matmul_epilogue, gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; alpha and beta of
  *           gk_matmul_opts as addresses of floats.
  *           Other bits than before: tensor-core products of few tiles and a long k by mma.sync, emulated ones by
- *           mma.sync, large ones, which may be computed in two parts, and strict products whose k is split into other
- *           partitions.
+ *           mma.sync, large ones, which may be computed in two parts, batches that tensor cores now compute, and strict
+ *           products whose k is split into other partitions.
  *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
  *           Mended: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
  *   0.1.0   the six areas

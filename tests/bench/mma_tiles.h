@@ -6,7 +6,7 @@
 #include <string>
 
 inline bool is_mma_type(const std::string &type) { return type == "f16" || type == "tf32" || type == "emulated"; }
-/* The values of gk__mma_plan::config of a type, and of any. */
+/* The most configurations that a type has, and those of one type. */
 enum { MMA_TILE_COUNT = 3 };
 inline int mma_tile_count(const std::string &type) {
   if (type == "emulated") return gk__mma_tiles<6, __nv_bfloat16>::config_count;

@@ -57,7 +57,7 @@ template <class T> cudaError_t run_plan(void *user, cudaStream_t stream, size_t)
   args.partitions = order.partitions;
   args.depth = order.depth;
   if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &product);
-  return gk__matmul_tiles(gk__portable_kernel_of(args, {tile_facts, 0, false}, call.gpu, T()), args, &product);
+  return gk__matmul_tiles(gk__portable_kernel_of(args, tile_facts.plan, call.gpu, T()), args, &product);
 }
 
 /* The times of all of these plans of one shape, which take turns. A plan that the GPU refuses is left out. */

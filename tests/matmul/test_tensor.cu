@@ -233,8 +233,8 @@ TEST(rounding_in_products) {
 
 /* --- memory --------------------------------------------------------------------------------------------------------*/
 
-/* Batches whose operands are copied: matrices that follow each other without gaps, or that have padded rows, which are
- * copied one by one; rows of one vector, of a few, and of more than a block's 32. */
+/* Batches whose operands are copied: as one matrix, where the matrices follow each other without gaps, also with padded
+ * rows, or one by one; rows of one vector, of a few, and of more than a block's 32. */
 TEST(batches_that_are_copied) {
   require_plans<__half, __half>(GK_PRECISION_DEFAULT);
   const size_t shapes[][3] = {{65, 33, 17}, {3, 9, 5}, {20, 301, 1}, {33, 18, 270}};
@@ -243,9 +243,11 @@ TEST(batches_that_are_copied) {
       problem p = problem_of(shape[0], shape[1], shape[2]);
       p.batch = 7, p.trans_a = transposed & 1, p.trans_b = transposed >> 1, p.shift = 1;
       check_exactly<__half, __half>(p);
-      p.precision = GK_PRECISION_TF32;
+      p.gap_a = 4, p.pad_b = 5;
+      check_exactly<__half, float>(p);
+      p.precision = GK_PRECISION_TF32, p.gap_b = 1;
       check_exactly<float, float>(p);
-      p.precision = GK_PRECISION_DEFAULT, p.pad_a = 3, p.pad_b = 5, p.one_b = transposed == 2;
+      p.precision = GK_PRECISION_DEFAULT, p.gap_a = 0, p.pad_a = 3, p.one_b = transposed == 2;
       check_exactly<__half, float>(p);
     }
 }

@@ -26,8 +26,8 @@ struct problem { /* zero is valid for every member */
   int trans_a, trans_b;
   size_t pad_a, pad_b, pad_c; /* columns of padding */
   double alpha, beta;
-  size_t batch, gap_c; /* elements between one C and the next */
-  bool one_a, one_b;   /* the products of the batch share A, or B */
+  size_t batch, gap_a, gap_b, gap_c; /* gaps: elements between one matrix and the next */
+  bool one_a, one_b;                 /* the products of the batch share A, or B */
   size_t max_blocks;
   size_t shift; /* of every matrix from an aligned address, in elements */
   gk_precision precision;
@@ -40,8 +40,8 @@ struct problem { /* zero is valid for every member */
   size_t ldb() const { return cols_b() + pad_b; }
   size_t ldc() const { return n + pad_c; }
   size_t batches() const { return batch ? batch : 1; }
-  size_t stride_a() const { return one_a ? 0 : rows_a() * lda(); }
-  size_t stride_b() const { return one_b ? 0 : rows_b() * ldb(); }
+  size_t stride_a() const { return one_a ? 0 : rows_a() * lda() + gap_a; }
+  size_t stride_b() const { return one_b ? 0 : rows_b() * ldb() + gap_b; }
   size_t stride_c() const { return m * ldc() + gap_c; }
   /* Elements up to the last one: the last row has no padding. */
   size_t size(size_t rows, size_t cols, size_t ld, size_t stride) const {
@@ -64,11 +64,11 @@ struct problem { /* zero is valid for every member */
   }
   std::string text() const {
     char line[256];
-    snprintf(
-        line, sizeof(line),
-        "%zu x %zu x %zu, trans %d %d, pad %zu %zu %zu, alpha %g, beta %g, batch %zu (one a %d, one b %d, gap %zu), "
-        "shift %zu",
-        m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batch, one_a, one_b, gap_c, shift);
+    snprintf(line, sizeof(line),
+             "%zu x %zu x %zu, trans %d %d, pad %zu %zu %zu, alpha %g, beta %g, batch %zu (one a %d, one b %d, "
+             "gaps %zu %zu %zu), shift %zu",
+             m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batch, one_a, one_b, gap_a, gap_b, gap_c,
+             shift);
     return line;
   }
 };
@@ -209,6 +209,7 @@ inline problem random_problem(uint64_t number, int largest) {
   p.one_a = draw(0, 3) == 0, p.one_b = draw(0, 3) == 0;
   p.gap_c = draw(0, 3) ? 0 : draw(1, 9);
   p.shift = draw(0, 1) * draw(0, 15);
+  p.gap_a = draw(0, 1) * draw(0, 9), p.gap_b = draw(0, 1) * draw(0, 9);
   return p;
 }
 
@@ -231,6 +232,7 @@ inline problem random_tensor_problem(uint64_t number, gk_precision precision, in
   p.alpha = factors[draw(0, 3)], p.beta = draw(0, 1) ? factors[draw(0, 3)] : 0;
   p.batch = draw(0, 2) ? 1 : draw(1, 3);
   p.one_a = draw(0, 1), p.one_b = draw(0, 1);
+  p.gap_a = draw(0, 1) * draw(0, 9), p.gap_b = draw(0, 1) * draw(0, 9);
   return p;
 }
 
