@@ -253,6 +253,7 @@ TEST(planner_counts_all_products_of_a_batch) {
   EXPECT(!halves(32, 10000, hopper) && halves(40, 10000, hopper) && halves(32, 10000, ampere));
   EXPECT(halves(65, 1000, hopper) && !halves(65, 10, hopper));                                     /* would be copied */
   EXPECT(tensor(half_type, 4, 64, 128, 64, hopper) && !tensor(half_type, 4, 64, 128, 63, hopper)); /* thin ones */
+  EXPECT(!tensor(half_type, 4, 63, 129, 1000, hopper));                                            /* would be copied */
   EXPECT(!tensor(half_type, 1, 64, 128, 1000, hopper) && !tensor(half_type, 64, 1, 128, 1000, ampere));
   const auto floats = [&](size_t edge, size_t batch, const hook_matmul_gpu &gpu, gk_precision precision) {
     return tensor(f32, edge, edge, edge, batch, gpu, precision);

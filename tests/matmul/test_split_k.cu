@@ -218,8 +218,10 @@ template <class T, class O, class Func> static void check_in_turn(size_t m, size
     product_by_order<T, O, Func> product(p, {false, partitions, static_cast<int>(depth)});
     hook_matmul_gpu gpu = this_gpu();
     gpu.sms = 1;
-    EXPECT(hook_plan_tile<acc_type<T>>({m, n, k, p.batch, product.order, GK_PLAN_AUTO, gpu.sms, HOOK_ANY_CODE, true})
-               .in_turn);
+    hook_plan_query query = {m, n, k, p.batch, product.order, GK_PLAN_AUTO, gpu.sms, HOOK_ANY_CODE, true};
+    EXPECT(hook_plan_tile<acc_type<T>>(query).in_turn);
+    query.can_turn = false;
+    EXPECT(!hook_plan_tile<acc_type<T>>(query).in_turn);
     for (int has_smem = 1; has_smem >= 0; has_smem--) { /* without, by blocks or groups */
       if (!has_smem) gpu.smem_limit = 32000;
       hook_product_call call(NULL, 0, gpu);
