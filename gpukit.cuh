@@ -9735,8 +9735,9 @@ template <> struct gk__wgmma_tile_set<1, float> {
   typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 539, 4404>, gk__wgmma_tile<192, 128, 4, 424, 2892>,
                           gk__wgmma_tile<128, 128, 6, 323, 1706>, gk__wgmma_tile<64, 128, 8, 268, 854>>
       register_tiles;
-  template <class Args> static cudaError_t run(const Args &p, const gk__product_call &call) {
-    return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, call) : register_tiles::run(p, call);
+  template <class Args> static cudaError_t run(const Args &p, size_t whole_batch, const gk__product_call &call) {
+    return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, whole_batch, call)
+                                      : register_tiles::run(p, whole_batch, call);
   }
 };
 
