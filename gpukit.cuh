@@ -8684,11 +8684,11 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
   if (cut->plan.config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
                     call->gpu.smem_limit);
-  for (int config = 0; config < tiles::config_count && p.batch == 1; config++) {
+  for (int config = 0; config < tiles::config_count; config++) {
+    if (p.batch > 1 || config == GK__SMALL_TILE) continue; /* the waves of small tiles are short */
     const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
     const size_t resident = gk__resident_blocks(mma_tile, tiles::costs()[config], call->gpu);
-    if (config != GK__SMALL_TILE) /* its waves are short */
-      cut->cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
+    cut->cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
   }
   for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
     if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
@@ -10679,8 +10679,8 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
   return NULL;
 }
 /* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
- * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
- * its launches take as long as a small product (gk__copy_pays counts it); splitting an element into bf16 terms takes
+ * nothing, except where TMA reads a large operand faster than threads do. Operand preparation and its launches take as
+ * long as a small or a thin product (gk__plan_product counts it); splitting an element into bf16 terms takes
  * as long as 128 (wgmma) or 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices between
  * emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long
  * (H200).
@@ -10697,8 +10697,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
     const bool tiny = p.k * gk__tile_count(p.m, p.n, 32, 32) <= 32; /* at most 32 of k, in one tile of 32 x 32 */
     if (all < 1e6 || (by_wgmma && tiny)) return false;
     if (!p.is_thin() || (p.batch >= 64 && p.m > 1 && p.n > 1)) return true;
-    return by_wgmma && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m &&
-           !gk__plan_copy(p, p.a, p.m, true, false).wanted && !gk__plan_copy(p, p.b, p.n, true, false).wanted;
+    return by_wgmma && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m;
   }
   if (p.is_thin()) return false;
   if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6 || (all >= 1e7 && volume >= (by_wgmma ? 3e5 : 9e4));
@@ -10757,13 +10756,14 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   const bool both_k_major = p.precision == GK_PRECISION_EMULATED && !by_tma;
   plan.a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
   plan.b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
+  if (!forced && p.is_thin() && (plan.a.wanted || plan.b.wanted)) return strict; /* a copy takes as long as it */
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
    * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
   if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
   const bool copies = plan.a.wanted || plan.b.wanted;
-  if (!forced && copies && (strict.is_small || p.is_thin() || !gk__copy_pays(p, plan, by_tma))) return strict;
+  if (!forced && copies && (strict.is_small || !gk__copy_pays(p, plan, by_tma))) return strict;
   return plan;
 }
 

@@ -14,11 +14,6 @@ void mma_each_plan(Plans *plans, const gk__mma_cost *costs, const plan_shape &sh
   else
     gk__each_mma_plan<1, __half>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
 }
-/* The header's. */
-inline const gk__mma_cost *mma_costs(const std::string &type) {
-  if (type == "emulated") return gk__mma_tiles<6, __nv_bfloat16>::costs();
-  return type == "tf32" ? gk__mma_tiles<1, float>::costs() : gk__mma_tiles<1, __half>::costs();
-}
 /* As it stands in a file. */
 inline plan_time mma_plan_time(const gk__mma_plan &plan) {
   return {plan.config, static_cast<unsigned>(plan.partitions), 0};
@@ -40,7 +35,7 @@ struct mma_plan_list {
 };
 inline std::vector<gk__mma_plan> mma_plans_to_measure(const plan_shape &shape, const gk__matmul_gpu &gpu) {
   mma_plan_list list = {gpu, {}, {}};
-  mma_each_plan(&list, mma_costs(shape.type), shape, gpu);
+  mma_each_plan(&list, mma_tiles_of(shape.type).costs, shape, gpu);
   const gk__mma_plan &chosen = list.cheapest.plan;
   std::vector<gk__mma_plan> plans;
   if (chosen.config >= 0) plans.push_back(chosen);

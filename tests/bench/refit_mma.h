@@ -13,7 +13,8 @@ struct refit_mma_table {
   std::vector<gk__mma_cost> tiles;
 };
 inline refit_mma_table refit_mma_header(const std::string &type) {
-  return {gk__measured_reduce_costs(), {mma_costs(type), mma_costs(type) + mma_tile_count(type)}};
+  const mma_tile_list tiles = mma_tiles_of(type);
+  return {gk__measured_reduce_costs(), {tiles.costs, tiles.costs + tiles.count}};
 }
 /* What is fitted of a tile. The blocks of an SM are a fact, and stay. */
 enum { REFIT_MMA_NUMBERS = 4 };
@@ -104,9 +105,11 @@ inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::ve
     return refit_badness(table, shapes, 0);
   };
   std::vector<refit_number> best = numbers;
+  double least = badness(numbers);
   for (uint64_t seed = 1; seed <= 3; seed++) {
     const std::vector<refit_number> found = refit_search(numbers, smallest, steps, badness, seed);
-    if (badness(found) < badness(best)) best = found;
+    const double badness_of_found = badness(found);
+    if (badness_of_found < least) least = badness_of_found, best = found;
   }
   take(best);
   for (size_t i = 0; i < number_count; i++) {

@@ -241,7 +241,7 @@ TEST(chosen_plans_of_mma_sync_are_measured) {
                                 : i % 3 == 1 ? gk__cheapest_mma_plan<1, float>(s.m, s.n, s.k, 1, mma_gpu)
                                              : gk__cheapest_mma_plan<6, __nv_bfloat16>(s.m, s.n, s.k, 1, mma_gpu);
     EXPECT(plans[0].config == chosen.config && plans[0].partitions == chosen.partitions);
-    EXPECT(plans.size() >= static_cast<size_t>(mma_tile_count(type)) && plans.size() <= 31);
+    EXPECT(plans.size() >= static_cast<size_t>(mma_tiles_of(type).count) && plans.size() <= 31);
     const refit_mma_estimates estimates = refit_mma_estimate(refit_mma_header(type), shape);
     std::vector<plan_time> times;
     for (const gk__mma_plan &plan : plans) {
