@@ -5808,19 +5808,20 @@ template <class Query, class Find> auto gk__cached_plan(const Query &query, cons
   return cached.plan;
 }
 
-template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) {
+template <class Acc, int Rows, int Cols> GK__D void gk__set_all(Acc (&value)[Rows][Cols], Acc x) {
   GK__UNROLL
-  for (int i = 0; i < Rows * Cols; i++) value[i / Cols][i % Cols] = 0;
+  for (int i = 0; i < Rows * Cols; i++) value[i / Cols][i % Cols] = x;
 }
+template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) { gk__set_all(value, Acc(0)); }
 
-/* The range of k of a partition. `depth` means nothing if it begins behind the end of k. */
+/* The range of k of a partition, or of `all` k. `depth` means nothing if it begins behind the end of k. */
 struct gk__partition_range {
   size_t begin;
   int depth;
   template <class Args>
-  GK__D gk__partition_range(const Args &p, unsigned partition)
+  GK__D gk__partition_range(const Args &p, unsigned partition, bool all = false)
       : begin(partition * static_cast<size_t>(p.depth)),
-        depth(p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
+        depth(all || p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
 };
 
 /* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are
@@ -6972,27 +6973,40 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
 
 /* --- Doubles on Hopper --------------------------------------------------------------------------------------------
  *
- * Warp-specialised: four or eight warps multiply, and four others copy operands to a ring of stages, each with a full
- * and an empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for
- * the next tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs
- * is that of gk__accumulators_f64. */
+ * Warp-specialised: four or eight warps multiply, and two or four others copy operands to a ring of stages, each with
+ * a full and an empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the
+ * copies for the next tile are in flight while accumulators of this one are stored. The grid is persistent. The order
+ * of the FMAs is that of gk__accumulators_f64. */
 
 #ifdef GK__HOPPER_BUILD
-/* A tile, of which a multiprocessor computes `Resident` at once. Code for sm_90a uses MMA instructions with 16 k. Other
- * code has too few registers for their fragments, because only sm_90a can move registers from the producers to the
- * consumers (setmaxnreg).
+/* A tile, of which a multiprocessor computes `Resident` at once. In code for sm_90a, producers keep ProducerRegisters
+ * registers each, and give the others to the consumers (setmaxnreg, for whole warpgroups); 0: half as many producers
+ * keep what they have. in_turn: a block computes all partitions of a tile, and has their sum in registers.
  *
- * The best plans of 932 products take 1.02 times as long without the tile of 64 x 64, at most 1.40, 1.015 without that
- * of 32 x 64, at most 1.23, and 1.045 without both (H200, sm_90a). */
-template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters> struct gk__f64_shape {
-#ifdef GK__PASS_SM_90A
-  static const int bk = 16;
-#else
-  static const int bk = 8;
-#endif
+ * The best plans of 570 products take 1.18 times as long without these kernels (sm_90: 1.12), 1.015 without the tile of
+ * 64 x 64, at most 1.31, 1.011 without that of 32 x 64, at most 1.21 (sm_90: 1.022), and 1.034 without both. Batches
+ * whose k is split take 1.15 times as long without the tiles in turn (sm_90: 1.11), up to twice (H200). */
+template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters, bool InTurn = false>
+struct gk__f64_shape {
   static const int bm = Rows, bn = Cols, warp_rows = WarpRows, warp_cols = 32, resident = Resident;
+  static const bool in_turn = InTurn;
+  static const int producers = ProducerRegisters ? 128 : 64, consumers = Rows * Cols / WarpRows; /* threads */
+  /* Registers of a thread: as the block gets them, and once the producers have given theirs to the consumers. */
+  static const int registers = 65536 / (producers + consumers) / resident / 8 * 8;
+#ifdef GK__PASS_SM_90A
+  static const bool moves_registers = ProducerRegisters > 0;
+#else
+  static const bool moves_registers = false;
+#endif
+  static const int producer_registers = moves_registers ? ProducerRegisters : registers;
+  static const int consumer_registers = registers + (registers - producer_registers) * producers / consumers;
+  /* Registers for accumulators, and for each k of a stage: a lane has two fragments of it. A stage is one MMA deep, of
+   * 16 k if the fragments fit, else of 8. If these do not fit either, the kernel is empty. */
+  static const int sum_registers = warp_rows * warp_cols / 16 * (in_turn ? 2 : 1);
+  static const int fragment_registers = (warp_rows + warp_cols) / 8;
+  static const int bk = sum_registers + 16 * fragment_registers < consumer_registers ? 16 : 8;
+  static const bool fits = sum_registers + bk * fragment_registers < consumer_registers;
   typedef gk__accumulators_f64<bm, bn, bk, warp_rows, warp_cols, bk> sums;
-  static const int producers = 128, consumers = sums::thread_count; /* threads */
   typedef gk__operand_loader<double, double, bm, bk, producers, true> operand_a;
   typedef gk__operand_loader<double, double, bn, bk, producers, true> operand_b;
   static const int stage_items = operand_a::items + operand_b::items;
@@ -7002,16 +7016,12 @@ template <int Rows, int Cols, int WarpRows, int Resident, int ProducerRegisters>
    * x 8191 takes 1.47 times as long (H100); with smaller rings, tiles of 64 x 64 take up to 1.6 times as long. */
   static const int ring_bytes = 180 * 1024 / resident;
   static const int stages = ring_bytes / stage_bytes;
-  /* Registers of a thread: as the block gets them, and once the producers have given theirs to the consumers. */
-  static const int registers = 65536 / (producers + consumers) / resident / 8 * 8;
-  static const int producer_registers = ProducerRegisters;
-  static const int consumer_registers = registers + (registers - producer_registers) * producers / consumers;
-  /* Elsewhere accumulators would be spilled. The portable tiles are faster then. */
-  static const bool only_sm_90a = resident * warp_rows > 32;
 };
 typedef gk__f64_shape<64, 128, 32, 1, 72> gk__f64_64x128;
-typedef gk__f64_shape<64, 64, 32, 2, 48> gk__f64_64x64;
-typedef gk__f64_shape<32, 64, 16, 2, 72> gk__f64_32x64;
+typedef gk__f64_shape<64, 64, 32, 2, 48> gk__f64_64x64; /* only for sm_90a */
+typedef gk__f64_shape<32, 64, 16, 2, 0> gk__f64_32x64;
+typedef gk__f64_shape<64, 128, 32, 1, 72, true> gk__f64_64x128_in_turn; /* only for sm_90a */
+typedef gk__f64_shape<32, 64, 16, 2, 0, true> gk__f64_32x64_in_turn;
 
 #ifdef GK__PASS_SM_90
 /* A ring of stages in shared memory between producers and consumers: the current stage, and the phase (the parity) that
@@ -7145,6 +7155,18 @@ GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipel
   }
   if (rest) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, rest);
 }
+/* Ends a partition of a block that computes all of them: adds the accumulators to the sum of the earlier partitions.
+ * The last one leaves that sum in the accumulators. */
+template <class Sums> GK__D void gk__f64_end_partition(Sums *sums, double (&sum)[Sums::vectors][2], bool is_last) {
+  GK__UNROLL
+  for (int r = 0; r < Sums::vectors; r++) {
+    GK__UNROLL
+    for (int i = 0; i < 2; i++) {
+      sum[r][i] = gk__arithmetic<double>::add(sum[r][i], sums->value[r][i]);
+      sums->value[r][i] = is_last ? sum[r][i] : 0;
+    }
+  }
+}
 #endif
 
 /* work_count: the work tiles of the launch. */
@@ -7152,12 +7174,10 @@ template <class Shape, class Args>
 __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::resident)
     gk__f64_kernel(Args p, unsigned work_count) {
 #ifdef GK__PASS_SM_90
-#ifndef GK__PASS_SM_90A
-  if (Shape::only_sm_90a) {
+  if (!Shape::fits) {
     GK__EMPTY_KERNEL;
     return;
   }
-#endif
   const int t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(double, ring);
   __shared__ unsigned long long barriers[2 * Shape::stages];
@@ -7168,11 +7188,11 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
   gk__wait_for_earlier_work();
   if (t >= Shape::consumers) {
 #ifdef GK__PASS_SM_90A
-    gk__ptx_setmaxnreg_dec<Shape::producer_registers>();
+    if (Shape::moves_registers) gk__ptx_setmaxnreg_dec<Shape::producer_registers>();
 #endif
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.work_partitions());
-      const gk__partition_range range(p, work.partition);
+      const gk__partition_range range(p, work.partition, Shape::in_turn);
       typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin,
                                   t - Shape::consumers);
       typename Shape::operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin,
@@ -7190,21 +7210,28 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
     }
   } else {
 #ifdef GK__PASS_SM_90A
-    gk__ptx_setmaxnreg_inc<Shape::consumer_registers>();
+    if (Shape::moves_registers) gk__ptx_setmaxnreg_inc<Shape::consumer_registers>();
 #endif
     typename Shape::sums sums(t);
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       gk__clear(sums.value);
       const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.work_partitions());
-      const int k = gk__partition_range(p, work.partition).depth;
-      if (!p.trans_a && !p.trans_b)
-        gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
-      else if (!p.trans_a)
-        gk__f64_consume(gk__f64_stage<Shape, true, true>(sums, pipe.data), &sums, &pipe, k);
-      else if (!p.trans_b)
-        gk__f64_consume(gk__f64_stage<Shape, false, false>(sums, pipe.data), &sums, &pipe, k);
-      else
-        gk__f64_consume(gk__f64_stage<Shape, false, true>(sums, pipe.data), &sums, &pipe, k);
+      double sum[Shape::sums::vectors][2];
+      if (Shape::in_turn) gk__set_all(sum, -0.0); /* the identity of addition */
+      int left = gk__partition_range(p, work.partition, Shape::in_turn).depth;
+      do {
+        const int k = Shape::in_turn && left > p.depth ? p.depth : left;
+        if (!p.trans_a && !p.trans_b)
+          gk__f64_consume(gk__f64_stage<Shape, true, false>(sums, pipe.data), &sums, &pipe, k);
+        else if (!p.trans_a)
+          gk__f64_consume(gk__f64_stage<Shape, true, true>(sums, pipe.data), &sums, &pipe, k);
+        else if (!p.trans_b)
+          gk__f64_consume(gk__f64_stage<Shape, false, false>(sums, pipe.data), &sums, &pipe, k);
+        else
+          gk__f64_consume(gk__f64_stage<Shape, false, true>(sums, pipe.data), &sums, &pipe, k);
+        left -= k;
+        if (Shape::in_turn) gk__f64_end_partition(&sums, sum, left == 0);
+      } while (Shape::in_turn && left > 0);
       gk__store_work_tile<gk__register_tile>(sums, p, work);
     }
   }
@@ -10059,7 +10086,7 @@ struct gk__plan_costs {
 /* Fitted on an H200 by a random search for the choices that lose least: for floats to 14,700 plans of 776 products
  * (those of the bench, and random ones), for doubles to 25,000 of 810, half of them without code for sm_90a. The costs
  * of reducing partials, which all types share, were kept. Of other products, the chosen plan loses 2.2 % of the time to
- * the best measured one for floats, with Hopper's kernels and without, and 3.6 % for doubles. `make bench-refit` fits
+ * the best measured one for floats, with Hopper's kernels and without, and 2.5 % for doubles. `make bench-refit` fits
  * to half of the products in files of the bench, and prints what the choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{128, 247}, 153, 13601},
@@ -10084,11 +10111,12 @@ struct gk__tile_facts {
   const gk__plan_costs *costs;
   size_t tile_count(size_t m, size_t n) const { return gk__tile_count(m, n, row_count, col_count); }
 };
-/* The kernel whose blocks compute all partitions of a tile in turn, and its clocks. Fitted on an H200 to 226 batches of
- * each type, over which the choices lose 0.6 % (floats) and 1.3 % (doubles). */
+/* A kernel whose blocks compute all partitions of a tile in turn, and its clocks. Fitted on an H200 to 226 batches of
+ * floats and 240 of doubles, over which the choices lose 0.6 and 1.0 %. */
 struct gk__turn_facts {
   int tile_idx;     /* of gk__tiles::facts */
   unsigned room;    /* blocks that a multiprocessor holds */
+  unsigned hopper;  /* the code that has the kernel, a gk__hopper_code */
   unsigned percent; /* clocks, in percent of those of this tile if k were not split */
   unsigned once;    /* clocks that a launch adds to them */
 };
@@ -10110,7 +10138,7 @@ struct gk__plan_query {
   gk_plan wanted;
   int sms;
   unsigned hopper;
-  bool can_turn; /* shared memory has room for two blocks that compute all partitions of a tile in turn */
+  bool can_turn; /* shared memory has room for two blocks of the portable kernel that computes partitions in turn */
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
            sms == other.sms && hopper == other.hopper && can_turn == other.can_turn && order == other.order;
@@ -10194,7 +10222,8 @@ template <class Acc> struct gk__tiles {
    * with 1, 2 and 4 partitions (H200). A larger one gains: 550 x 222 x 123 takes 0.6 of the time. */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 128 ? 129 : 64; }
   static size_t least_depth() { return 36; } /* the shortest partition */
-  static gk__turn_facts turn_facts() { return {3, 3, 84, 7000}; }
+  static const int turn_count = 1;
+  static gk__turn_facts turn_facts(int) { return {3, 3, GK__ANY_CODE, 84, 7000}; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
@@ -10215,7 +10244,12 @@ template <> struct gk__tiles<double> {
    * 1,197 products that is 0.3 % with Hopper's kernels, and 0.1 % without (H100). */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 1024 ? 36 : 200; }
   static size_t least_depth() { return 21; }
-  static gk__turn_facts turn_facts() { return {5, 3, 88, 1000}; }
+  static const int turn_count = 3;
+  static gk__turn_facts turn_facts(int i) {
+    const gk__turn_facts all[] = {
+        {0, 1, GK__SM_90A_CODE, 82, 500}, {2, 2, GK__SM_90_CODE, 73, 2800}, {5, 3, GK__ANY_CODE, 78, 2800}};
+    return all[i];
+  }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs},
@@ -10313,21 +10347,25 @@ struct gk__tile_choice {
   unsigned long long cost;
   bool in_turn;
 };
-/* The choice that blocks compute all partitions of a tile in turn. Its cost is ~0 where they do not: for single
- * products, for an undivided k, and for a plan that the caller chose. A batch needs no partitions to fill a GPU, but
- * its products have the bits that they have alone. By groups or blocks each partition costs the start and the end of a
- * main loop: 1000 products of 256^3 take 1.5 times as long (H200). */
+/* The fastest tile whose block computes all partitions in turn. Its cost is ~0 where none does: for single products,
+ * for an undivided k, and for a plan that the caller chose. A batch needs no partitions to fill a GPU, but its products
+ * have the bits that they have alone. By groups or blocks each partition costs the start and the end of a main loop:
+ * 1000 products of 256^3 take 1.5 times as long (H200). */
 template <class Acc> gk__tile_choice gk__choose_in_turn(gk__plan_query query) {
-  const gk__turn_facts turn = gk__tiles<Acc>::turn_facts();
-  gk__tile_choice choice = {gk__tiles<Acc>::facts(turn.tile_idx), ~0ull, true};
-  const size_t longest = size_t(1) << 24; /* the kernel counts k in an int; a longer k runs by other kernels */
-  if (!query.can_turn || query.batch == 1 || query.order.partitions == 1 || query.wanted != GK_PLAN_AUTO ||
-      query.k > longest)
-    return choice;
-  choice.tile_facts.room = turn.room;
+  typedef gk__tiles<Acc> tiles;
+  gk__tile_choice best = {tiles::facts(0), ~0ull, true};
+  const size_t longest = size_t(1) << 24; /* the kernels count k in an int; a longer k runs by other kernels */
+  if (query.batch == 1 || query.order.partitions == 1 || query.wanted != GK_PLAN_AUTO || query.k > longest) return best;
   query.order = {false, 1, static_cast<int>(query.k)};
-  choice.cost = gk__clocks<Acc>(choice.tile_facts, query) * turn.percent / 100 + turn.once;
-  return choice;
+  for (int i = 0; i < tiles::turn_count; i++) {
+    const gk__turn_facts turn = tiles::turn_facts(i);
+    if (turn.hopper > query.hopper || (!turn.hopper && !query.can_turn)) continue;
+    gk__tile_facts tile_facts = tiles::facts(turn.tile_idx);
+    tile_facts.room = turn.room;
+    const unsigned long long cost = gk__clocks<Acc>(tile_facts, query) * turn.percent / 100 + turn.once;
+    if (cost < best.cost) best = {tile_facts, cost, true};
+  }
+  return best;
 }
 /* The fastest tile for a given split. */
 template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
@@ -10810,8 +10848,8 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
     const auto of_config = GK__KERNEL(gk__f32_hopper_kernel<Config, args>);
     return {of_config, Config::bm, Config::bn, 1, Config::thread_count, Config::smem, Config::resident, false};
   }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
-    const gk_plan plan = tile_facts.plan;
+  static cudaError_t run(const args &p, const gk__tile_choice &choice, gk__product_call *call) {
+    const gk_plan plan = choice.tile_facts.plan;
     return gk__matmul_tiles(plan == GK__PLAN_HOPPER_64_128   ? kernel<block_64x128>()
                             : plan == GK__PLAN_HOPPER_128_64 ? kernel<block_128x64>()
                                                              : kernel<block_128x128>(),
@@ -10831,21 +10869,25 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
   }
   template <class Shape> static gk__tile_kernel<args, unsigned> kernel() {
     const auto of_shape = GK__KERNEL(gk__f64_kernel<Shape, args>);
-    return {of_shape,          Shape::bm,       Shape::bn, 1, Shape::producers + Shape::consumers,
-            Shape::ring_bytes, Shape::resident, false};
+    return {of_shape,          Shape::bm,       Shape::bn,     1, Shape::producers + Shape::consumers,
+            Shape::ring_bytes, Shape::resident, Shape::in_turn};
   }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__product_call *call) {
-    const gk_plan plan = tile_facts.plan;
-    const auto tile_kernel = plan == GK__PLAN_HOPPER_32_64 ? kernel<gk__f64_32x64>()
-                             : plan == GK__PLAN_HOPPER_64  ? kernel<gk__f64_64x64>()
-                                                           : kernel<gk__f64_64x128>();
+  static gk__tile_kernel<args, unsigned> kernel_of(gk_plan plan, bool in_turn) {
+    if (plan == GK__PLAN_HOPPER_64) return kernel<gk__f64_64x64>();
+    if (plan == GK__PLAN_HOPPER_32_64) return in_turn ? kernel<gk__f64_32x64_in_turn>() : kernel<gk__f64_32x64>();
+    return in_turn ? kernel<gk__f64_64x128_in_turn>() : kernel<gk__f64_64x128>();
+  }
+  static cudaError_t run(const args &p, const gk__tile_choice &choice, gk__product_call *call) {
+    const auto tile_kernel = kernel_of(choice.tile_facts.plan, choice.in_turn);
+    const unsigned partitions = choice.in_turn ? 1 : p.partitions; /* work tiles for each tile of C */
     const size_t max_grid = p.limited(static_cast<size_t>(call->gpu.sms) * tile_kernel.resident);
     const auto launch = [=](const args &sub_batch, size_t work_count) {
       return gk__launch_product(*call, tile_kernel.kernel, work_count < max_grid ? work_count : max_grid,
                                 tile_kernel.thread_count, tile_kernel.ring_bytes, sub_batch,
                                 static_cast<unsigned>(work_count));
     };
-    return gk__launch_batches(p, tile_facts.tile_count(p.m, p.n) * p.partitions, p.partitions > 1, call, launch, true);
+    return gk__launch_batches(p, choice.tile_facts.tile_count(p.m, p.n) * partitions, partitions > 1, call, launch,
+                              true);
   }
 };
 #endif
@@ -10896,7 +10938,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
                              gk__hopper_path<Args>::hopper(p), call->gpu.has_smem(2 * turn_kernel.ring_bytes)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
-    if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, tile_facts, call);
+    if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);
     if (choice.in_turn) return gk__matmul_tiles(turn_kernel, panel, call);
     return gk__matmul_tiles(gk__portable_kernel_of(panel, tile_facts.plan, call->gpu, Acc()), panel, call);
   };

@@ -56,7 +56,8 @@ template <class T> cudaError_t run_plan(void *user, cudaStream_t stream, size_t)
   typename planned_call<T>::args_type args = call.args;
   args.partitions = order.partitions;
   args.depth = order.depth;
-  if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &product);
+  const gk__tile_choice choice = {tile_facts, 0, false};
+  if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, choice, &product);
   return gk__matmul_tiles(gk__portable_kernel_of(args, tile_facts.plan, call.gpu, T()), args, &product);
 }
 

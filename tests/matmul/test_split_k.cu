@@ -229,12 +229,25 @@ template <class T, class O, class Func> static void check_in_turn(size_t m, size
       EXPECT_OK(call.end(hook_enqueue_strict(product.args, product.order, GK_PLAN_AUTO, &call)));
       EXPECT_SAME(product.c.get(), product.expected, "%u partitions, %d, %s", partitions, has_smem, p.text().c_str());
     }
+    typedef hook_tiles<acc_type<T>> tiles;
+    typedef hook_hopper_path<decltype(product.args)> hopper_path;
+    product.args.partitions = product.order.partitions, product.args.depth = product.order.depth;
+    for (int t = 0; t < tiles::turn_count; t++) { /* each of Hopper's, whichever is chosen */
+      const auto turn = tiles::turn_facts(t);
+      if (!turn.hopper || turn.hopper > hopper_path::hopper(product.args)) continue;
+      hook_product_call call(NULL, 0, gpu);
+      product.c.set(product.before);
+      const hook_tile_choice choice = {tiles::facts(turn.tile_idx), 0, true};
+      EXPECT_OK(call.end(hopper_path::run(product.args, choice, &call)));
+      EXPECT_SAME(product.c.get(), product.expected, "%u partitions, kernel %d, %s", partitions, t, p.text().c_str());
+    }
   }
 }
 TEST(partitions_in_turn) {
   check_in_turn<float, float, by_place>(70, 140, 150, 48);
   check_in_turn<float, float, hook_identity>(64, 128, 64, 32);
   check_in_turn<double, double, by_place>(40, 70, 90, 16);
+  check_in_turn<double, double, hook_identity>(65, 128, 200, 48);
   check_in_turn<__half, float, hook_identity>(63, 250, 100, 32);
 }
 

@@ -79,6 +79,7 @@
 #define hook_find_matmul_gpu gk__find_matmul_gpu
 #define hook_find_tensor_plan gk__find_tensor_plan
 #define hook_hopper_clocks gk__hopper_clocks
+#define hook_hopper_path gk__hopper_path
 #define hook_identity gk__identity
 #define hook_is_hopper_plan gk__is_hopper_plan
 #define HOOK_K_MAJOR GK__K_MAJOR
