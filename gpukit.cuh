@@ -1612,6 +1612,8 @@ GK__D void gk__ptx_mma_m16n8k8_f16(float (&c)[4], unsigned a0, unsigned a1, unsi
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                : "r"(a0), "r"(a1), "r"(b));
 }
+#else
+GK__D void gk__ptx_prefetch_global_l2(const void *) {}
 #endif
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -1915,6 +1917,8 @@ GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_AC
 #endif
 #else
 #define GK__BULK 0
+GK__D void gk__ptx_griddepcontrol_wait() {}
+GK__D void gk__ptx_griddepcontrol_launch_dependents() {}
 #endif
 
 } // GK__NAMESPACE(KERNELS)
@@ -1980,6 +1984,7 @@ static_assert(sizeof(gk_factor) == sizeof(const double *), "to C, a gk_factor is
 GPUKIT_DEF void gk__clear_detail(void);
 /* Writes the detail, and returns the code. */
 GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__PRINTF(2, 3);
+#define GK__INVALID(...) gk__fail(cudaErrorInvalidValue, __VA_ARGS__) /* of an argument: format, ... */
 /* For the status of a call of CUDA's. If it is an error, the detail says that `what` failed: a gk_ call or a kernel. */
 GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
 /* Likewise, of a call of CUDA's that waited for kernels of ours, which may have failed. */
@@ -2219,7 +2224,7 @@ enum { GK__ALLCLOSE_PART = 1024 };
 template <class Item> struct gk__host_items {
   const Item *items;
   bool fetch(size_t, size_t) {
-    if (!items) (void)gk__fail(cudaErrorInvalidValue, "gk_allclose: an array in host memory is NULL");
+    if (!items) (void)GK__INVALID("gk_allclose: an array in host memory is NULL");
     return items != NULL;
   }
   const Item &operator[](size_t i) const { return items[i]; }
@@ -2259,9 +2264,8 @@ inline bool gk__same_size(size_t a_items, size_t b_items, gk_mismatch *mismatch,
   if (a_items == b_items) return true;
   if (mismatch) *mismatch = gk_mismatch();
   gk__check_begin();
-  gk__check_cuda(
-      gk__fail(cudaErrorInvalidValue, "gk_allclose: one array has %zu elements, the other %zu", a_items, b_items),
-      "gk_allclose", file, line);
+  gk__check_cuda(GK__INVALID("gk_allclose: one array has %zu elements, the other %zu", a_items, b_items), "gk_allclose",
+                 file, line);
   return false;
 }
 template <class Item, class Other>
@@ -2355,9 +2359,6 @@ template <class Other> float *gk__pointer_to(const Other &) {
                                     "gk_array<Item>(range), or see gk_host_reduce, gk_host_matmul, ...");
   return NULL;
 }
-template <class Array>
-using gk__item_of_array = typename std::remove_const<
-    typename std::remove_pointer<decltype(gk__pointer_to(std::declval<Array &>()))>::type>::type;
 
 /* --- GK_CHECK of any status ---------------------------------------------------------------------------------------
  * The functions that describe a status of cuBLAS or NCCL are found by argument-dependent lookup where a check is
@@ -2405,20 +2406,12 @@ GK__NAMESPACE(KERNELS) {
 
 /* Programmatic dependent launch: the kernel starts while earlier work of the stream still runs, and waits for it by
  * itself. Every thread of such a kernel calls this before it accesses global memory. */
-GK__D void gk__wait_for_earlier_work() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  gk__ptx_griddepcontrol_wait();
-#endif
-}
+GK__D void gk__wait_for_earlier_work() { gk__ptx_griddepcontrol_wait(); }
 
 /* Allows the next kernel of the stream to start as soon as all blocks of this one have called this or exited. The
  * blocks of that kernel occupy resources while they wait, and are distributed unevenly over the multiprocessors; so
  * only small and persistent grids call this. */
-GK__D void gk__let_later_work_start() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  gk__ptx_griddepcontrol_launch_dependents();
-#endif
-}
+GK__D void gk__let_later_work_start() { gk__ptx_griddepcontrol_launch_dependents(); }
 
 /* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line for each thread. This is
  * safe before gk__wait_for_earlier_work(): no value is read, and what earlier work writes goes through the L2, too. If
@@ -2427,19 +2420,11 @@ GK__D void gk__let_later_work_start() {
 template <unsigned Threads, class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
-#ifdef __CUDA_ARCH__
   const unsigned byte = threadIdx.x * 128;
   if (byte < item_count * sizeof(Item) && first_idx + byte / sizeof(Item) < n)
     gk__ptx_prefetch_global_l2(reinterpret_cast<const char *>(input + first_idx) + byte);
   if (!whole_lines && threadIdx.x == Threads - 1 && first_idx < n)
     gk__ptx_prefetch_global_l2(input + (first_idx + item_count < n ? first_idx + item_count : n) - 1);
-#else
-  (void)input;
-  (void)n;
-  (void)first_idx;
-  (void)item_count;
-  (void)whole_lines;
-#endif
 }
 template <unsigned Threads, class Item, class Func>
 GK__D void gk__prefetch_tile(const gk__computed<Item, Func> &, size_t, size_t, unsigned, bool = false) {}
@@ -2547,27 +2532,13 @@ cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, 
 /* Makes the compiler treat x as a new value here. It then does not keep in registers, through a loop, what it can
  * compute from x again, and does not specialise a loop for the values of x. That of a float also keeps accesses to
  * memory in their order. */
-template <class Item> GK__D void gk__forget(Item *x) {
 #ifdef __CUDA_ARCH__
-  asm volatile("" : "+r"(*x));
+template <class Item> GK__D void gk__forget(Item *x) { asm volatile("" : "+r"(*x)); }
+template <class Item> GK__D void gk__forget(Item **x) { asm volatile("" : "+l"(*x)); }
+GK__D void gk__forget(float *x) { asm volatile("" : "+f"(*x)::"memory"); }
 #else
-  (void)x;
+template <class Item> GK__D void gk__forget(Item *) {}
 #endif
-}
-GK__D void gk__forget(float *x) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+f"(*x)::"memory");
-#else
-  (void)x;
-#endif
-}
-template <class Item> GK__D void gk__forget(Item **x) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+l"(*x));
-#else
-  (void)x;
-#endif
-}
 
 /* --- Index -------------------------------------------------------------------------------------------------------*/
 
@@ -2837,13 +2808,12 @@ template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_
 
 /* Whether Functor is an operator: it has operator() and identity(). If not, an assertion in gk__functor_of says so, and
  * a placeholder, which is a sum, takes its place, so that no further errors follow. */
-template <class Functor, class = void> struct gk__is_operator { static const bool value = false; };
+template <class Functor, class = void> struct gk__is_operator : std::false_type {};
 template <class Functor>
 struct gk__is_operator<Functor,
                        decltype(static_cast<void>(std::declval<const Functor &>()(
-                           std::declval<const Functor &>().identity(), std::declval<const Functor &>().identity())))> {
-  static const bool value = true;
-};
+                           std::declval<const Functor &>().identity(), std::declval<const Functor &>().identity())))>
+    : std::true_type {};
 template <class Acc> struct gk__placeholder : gk_sum<Acc> {
   template <class Operator> GK__HD gk__placeholder(const Operator &) {}
 };
@@ -2901,16 +2871,6 @@ template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   }
   static GK__D Acc narrow(const working &value) { return gk__convert<Acc, working>::from(value); }
 };
-/* Widens, applies the functor and narrows, for values that are stored as Acc in between. */
-template <class Operator, class Acc> struct gk__acc_functor {
-  typedef gk__combination<Operator, Acc> combination;
-  typename combination::functor functor;
-  GK__D Acc identity() const { return combination::narrow(functor.identity()); }
-  GK__D Acc operator()(const Acc &x, const Acc &y) const {
-    return combination::narrow(functor(combination::widen(x), combination::widen(y)));
-  }
-};
-
 /* --- Warp --------------------------------------------------------------------------------------------------------*/
 
 /* The mask of the first lanes, for instructions that synchronise these. */
@@ -3114,21 +3074,26 @@ constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
  * each node's right end gets the combination of its two children. On the way down a node's prefix goes to its left
  * child, and combined with the left child's value to its right one. */
 template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation) {
-  const gk__acc_functor<Operator, Acc> functor = {typename gk__combination<Operator, Acc>::functor(operation)};
+  typedef gk__combination<Operator, Acc> combination;
+  const typename combination::functor functor(operation);
+  const auto combine = [&functor](const Acc &x, const Acc &y) {
+    return combination::narrow(functor(combination::widen(x), combination::widen(y)));
+  };
+  const Acc identity = combination::narrow(functor.identity());
   const unsigned rank = gk_thread_rank(), thread_count = gk_block_size(), padded_size = gk__power_of_two(n);
-  for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = functor.identity();
+  for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = identity;
   for (unsigned child_size = 1; child_size < padded_size; child_size *= 2) {
     __syncthreads();
     for (unsigned i = rank; i < padded_size / 2 / child_size; i += thread_count) {
       const unsigned left_idx = gk_bank((2 * i + 1) * child_size - 1),
                      right_idx = gk_bank((2 * i + 2) * child_size - 1);
-      data[right_idx] = functor(data[left_idx], data[right_idx]);
+      data[right_idx] = combine(data[left_idx], data[right_idx]);
     }
   }
   __syncthreads();
   const Acc total = data[gk_bank(padded_size - 1)];
   __syncthreads();
-  if (rank == 0) data[gk_bank(padded_size - 1)] = functor.identity();
+  if (rank == 0) data[gk_bank(padded_size - 1)] = identity;
   for (unsigned child_size = padded_size / 2; child_size > 0; child_size /= 2) {
     __syncthreads();
     for (unsigned i = rank; i < padded_size / 2 / child_size; i += thread_count) {
@@ -3136,7 +3101,7 @@ template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data,
                      right_idx = gk_bank((2 * i + 2) * child_size - 1);
       const Acc prefix = data[right_idx], left_value = data[left_idx];
       data[left_idx] = prefix;
-      data[right_idx] = functor(prefix, left_value);
+      data[right_idx] = combine(prefix, left_value);
     }
   }
   __syncthreads();
@@ -3923,8 +3888,8 @@ template <class Array> cudaError_t gk__check_size(const char *, const char *, co
 template <class Item>
 cudaError_t gk__check_size(const char *call, const char *name, const gk_array<Item> &array, size_t item_count) {
   if (item_count <= array.size()) return cudaSuccess;
-  return gk__fail(cudaErrorInvalidValue, "%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name,
-                  array.size(), item_count);
+  return GK__INVALID("%s: %s is a gk_array of %zu elements, but the call uses %zu", call, name, array.size(),
+                     item_count);
 }
 
 /* What calls require of a pointer to an array of which they use item_count elements: it is not null unless that is 0,
@@ -3933,11 +3898,10 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
 template <class Item>
 cudaError_t gk__check_pointer(const char *call, const char *name, const Item *array, size_t item_count) {
   if (!array && item_count)
-    return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL, but the call uses %zu of its elements", call, name,
-                    item_count);
+    return GK__INVALID("%s: %s is NULL, but the call uses %zu of its elements", call, name, item_count);
   if (reinterpret_cast<uintptr_t>(array) % std::alignment_of<Item>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: %s is not aligned to its elements' %zu bytes", call, name,
-                    static_cast<size_t>(std::alignment_of<Item>::value));
+    return GK__INVALID("%s: %s is not aligned to its elements' %zu bytes", call, name,
+                       static_cast<size_t>(std::alignment_of<Item>::value));
   return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
 }
 template <class Item, class Func>
@@ -3958,8 +3922,7 @@ cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const
   gk__clear_detail();
   const size_t most_bytes = item_bytes > out_bytes ? item_bytes : out_bytes;
   if (n > static_cast<size_t>(-1) / most_bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
-                    n, most_bytes);
+    return GK__INVALID("%s: n = %zu elements of %zu bytes are more than memory can address", call, n, most_bytes);
   GK_TRY(gk__check_array(call, "input", input, n));
   return gk__check_array(call, "output", output, n_out);
 }
@@ -3971,18 +3934,16 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   const size_t available = given->ptr ? given->bytes : 0;
   int device = 0;
   if (available < bytes)
-    return gk__fail(cudaErrorInvalidValue,
-                    "%s: the scratch has %zu bytes, but %zu are needed: create it with at least that many", call,
-                    available, bytes);
+    return GK__INVALID("%s: the scratch has %zu bytes, but %zu are needed: create it with at least that many", call,
+                       available, bytes);
   if (!given->ptr) return cudaSuccess;
   if (reinterpret_cast<uintptr_t>(given->ptr) % sizeof(gk__word16))
-    return gk__fail(cudaErrorInvalidValue, "%s: the scratch's memory is not aligned to %zu bytes, as cudaMalloc's is",
-                    call, sizeof(gk__word16));
+    return GK__INVALID("%s: the scratch's memory is not aligned to %zu bytes, as cudaMalloc's is", call,
+                       sizeof(gk__word16));
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
   if (device != given->device)
-    return gk__fail(cudaErrorInvalidValue,
-                    "%s: the scratch is of device %d, but device %d is current: each device has its own", call,
-                    given->device, device);
+    return GK__INVALID("%s: the scratch is of device %d, but device %d is current: each device has its own", call,
+                       given->device, device);
   return cudaSuccess;
 }
 
@@ -4055,7 +4016,6 @@ cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator
                             const gk_scratch *scratch) {
   const char *const call = "gk_reduce_value";
   void *result = NULL;
-  gk__clear_detail();
   GK_TRY(gk__check_size(call, "input", input, n));
   GK_TRY(gk__begin_value(&result, value, sizeof(Value), call, stream));
   const cudaError_t status =
@@ -4077,7 +4037,6 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
   typedef gk__item_type<InputX> Item;
   static_assert(std::is_same<Item, gk__item_type<InputY>>::value, "gk_dot: both arrays have elements of the same type");
   const gk__products<Item> products = {gk__input_of(x), reinterpret_cast<const Item *>(gk__input_of(y))};
-  gk__clear_detail();
   GK_TRY(gk__check_array("gk_dot", "x", x, n));
   GK_TRY(gk__check_array("gk_dot", "y", y, n));
   return gk__reduce_array({"gk_dot", stream, scratch}, gk_computed<typename gk__products<Item>::result_type>(products),
@@ -4435,12 +4394,12 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, const Ou
   const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
   gk__clear_detail();
   if (shape.leading_dim < shape.col_count)
-    return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
-                    shape.leading_dim, shape.col_count);
+    return GK__INVALID("%s: the leading dimension is %zu, but rows have %zu elements", call, shape.leading_dim,
+                       shape.col_count);
   if (gk__saturated_product(gk__saturated_product(shape.row_count, shape.leading_dim), item_bytes) == max_size ||
       gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == max_size)
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
-                    shape.row_count, shape.leading_dim);
+    return GK__INVALID("%s: %zu rows of %zu elements are more than memory can address", call, shape.row_count,
+                       shape.leading_dim);
   GK_TRY(gk__check_array(call, "input", input, n));
   return gk__check_array(call, "output", output, output_count);
 }
@@ -4482,8 +4441,7 @@ cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_co
   const gk__matrix_plan plan =
       gk__plan_columns(shape, gk__column_vector<Item, Acc>::vector_width, sizeof(gk__slot<Acc>));
   if (plan.blocks < plan.stripes)
-    return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
-                    col_count);
+    return GK__INVALID("gk_reduce_columns: %zu columns need more blocks than a grid has", col_count);
   const auto kernel = GK__KERNEL(gk__reduce_columns_kernel<gk__input_type<Input>, gk__item_type<Output>, Functor>);
   return gk__launch_matrix<Acc>({"gk_reduce_columns", stream, scratch}, kernel, input, output, plan, col_count,
                                 gk__functor_of<Functor>(operation));
@@ -5376,8 +5334,7 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
   if (plan.blocks < plan.tiles)
-    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts",
-                    call.name, n);
+    return GK__INVALID("%s: n = %zu needs more blocks than a grid has; call it for parts", call.name, n);
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Array, Out, Integer, Keep>)
                               : GK__KERNEL(gk__select_kernel<tile_for_large_n, Array, Out, Integer, Keep>);
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
@@ -5547,8 +5504,7 @@ cudaError_t gk__print_matrix(const char *call, const Input &input, size_t row_co
   if (row_count == 0 || col_count == 0) return cudaSuccess;
   GK_TRY(gk__check_array(call, "input", input, extent));
   if (distance < col_count)
-    return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
-                    distance, col_count);
+    return GK__INVALID("%s: the leading dimension is %zu, but rows have %zu elements", call, distance, col_count);
   for (size_t i = 0; i < row_count; i++) {
     if (row_count > 2 * part && i == part) {
       gk__print_text("         ...\n");
@@ -7645,8 +7601,7 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__product_ca
   const size_t products_per_grid = (keeps_limit ? most_blocks : p.limited(most_blocks)) / blocks;
   size_t products_per_launch = products_per_grid > 0 ? products_per_grid : 1;
   if (batch < products_per_launch) products_per_launch = batch;
-  if (blocks > most_blocks)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
+  if (blocks > most_blocks) return GK__INVALID("gk_matmul: %zu tiles are more than a grid has blocks", blocks);
   if (split && !call->memory) call->measure(product_bytes, products_per_launch);
   if (call->measuring) return cudaSuccess;
   if (split) {
@@ -8709,8 +8664,7 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
   };
   *cut = gk__cut_plan<gk__mma_plan>(p.m, p.n, choose(p.m, p.n));
   if (cut->plan.config < 0)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %d bytes of shared memory for a block, too few",
-                    call->gpu.smem_limit);
+    return GK__INVALID("gk_matmul: this GPU has %d bytes of shared memory for a block, too few", call->gpu.smem_limit);
   for (int config = 0; config < tiles::config_count; config++) {
     if (p.batch > 1 || config == GK__SMALL_TILE) continue; /* the waves of small tiles are short */
     const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
@@ -9587,8 +9541,7 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__
   gk__wgmma_args<Func> p(x.func);
   if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
   if (!gk__wgmma_set_args(&p, tile_kernel, x, cluster, sms))
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k,
-                    x.batch);
+    return GK__INVALID("gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k, x.batch);
   const size_t size = cluster.size(), most = x.limited(gk__clusters_at_once(sms, cluster.size()) * size);
   const unsigned at_once = most > size ? static_cast<unsigned>(most / size) : 1;
   const unsigned tiles = p.tiles_m * p.tiles_n * static_cast<unsigned>(x.batch);
@@ -11003,9 +10956,8 @@ struct gk__work_area {
 /* A scratch without a work area is not an error: the call allocates one. */
 inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed) {
   if (!scratch || !scratch->ptr || !scratch->work_bytes || scratch->work_bytes >= needed) return cudaSuccess;
-  return gk__fail(cudaErrorInvalidValue,
-                  "gk_matmul: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes",
-                  scratch->work_bytes, needed);
+  return GK__INVALID("gk_matmul: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes",
+                     scratch->work_bytes, needed);
 }
 /* The work area in the caller's scratch, if it has one; else for how many products a temporary one has room. */
 inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch, const gk_scratch *scratch,
@@ -11124,10 +11076,9 @@ struct gk__tensor_path_of<GK_PRECISION_EMULATED, float> : gk__tensor_path<GK__PR
 inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t row_count, size_t col_count,
                                     size_t leading_dim, size_t stride, size_t batch, size_t item_bytes) {
   if (row_count == 0 || col_count == 0) return cudaSuccess;
-  if (!from)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is NULL but is %zu x %zu", name, row_count, col_count);
+  if (!from) return GK__INVALID("gk_matmul: %s is NULL but is %zu x %zu", name, row_count, col_count);
   if (reinterpret_cast<uintptr_t>(from) % item_bytes)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is not aligned to its elements' %zu bytes", name, item_bytes);
+    return GK__INVALID("gk_matmul: %s is not aligned to its elements' %zu bytes", name, item_bytes);
   if (leading_dim < col_count)
     return gk__fail(
         cudaErrorInvalidValue,
@@ -11136,8 +11087,8 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
   const size_t max_items = static_cast<size_t>(-1) / item_bytes / 2;
   if (leading_dim > max_items / row_count ||
       (batch > 1 && stride > (max_items - row_count * leading_dim) / (batch - 1)))
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
-                    batch, row_count, col_count);
+    return GK__INVALID("gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name, batch, row_count,
+                       col_count);
   return gk__check_memory("gk_matmul", name, from);
 }
 
@@ -11179,17 +11130,14 @@ template <class Args> cudaError_t gk__check_call(const Args &p, const gk_matmul_
   GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(*p.a)));
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(*p.c)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
-    return gk__fail(cudaErrorInvalidValue,
-                    "gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other", p.stride_c,
-                    (m - 1) * p.ldc + n);
+    return GK__INVALID("gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other",
+                       p.stride_c, (m - 1) * p.ldc + n);
   if (k && (c == a || c == b))
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
-                    c == a ? "A" : "B");
+    return GK__INVALID("gk_matmul: C is the same memory as %s; it needs its own", c == a ? "A" : "B");
   if (opts.precision < GK_PRECISION_DEFAULT || opts.precision > GK_PRECISION_EMULATED)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is not a gk_precision",
-                    static_cast<int>(opts.precision));
+    return GK__INVALID("gk_matmul: precision %d is not a gk_precision", static_cast<int>(opts.precision));
   if (opts.plan < GK_PLAN_AUTO || opts.plan > GK_PLAN_SIMT)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is not a gk_plan", static_cast<int>(opts.plan));
+    return GK__INVALID("gk_matmul: plan %d is not a gk_plan", static_cast<int>(opts.plan));
   return cudaSuccess;
 }
 /* What gk_matmul_plan reports. */
@@ -11240,8 +11188,8 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   const gk__product_plan plan = gk__plan_product(product, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(options.precision),
-                    static_cast<int>(options.plan), plan.refused);
+    return GK__INVALID("gk_matmul: precision %d, plan %d: %s", static_cast<int>(options.precision),
+                       static_cast<int>(options.plan), plan.refused);
   gk__product_call call(options.scratch, stream, gpu);
   if (path) return gk__describe_path(p, plan, strict_plan, &call, path);
   GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
@@ -11255,7 +11203,7 @@ template <class InputA, class InputB, class Output>
 cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Output &c, size_t m, size_t n, size_t k,
                                     const gk_matmul_opts &opts) {
   const size_t batch = opts.batch ? opts.batch : 1, ldc = opts.ldc ? opts.ldc : n;
-  typedef typename gk__carried<typename gk__known<gk__item_of_array<const InputA>>::type>::type Acc;
+  typedef typename gk__carried<gk__item_type<InputA>>::type Acc;
   /* alpha = 0 reads neither A nor B. */
   const size_t depth = opts.alpha && static_cast<Acc>(*opts.alpha) == Acc(0) ? 0 : k;
   const size_t a_items =
@@ -11272,14 +11220,14 @@ cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Outp
 /* The types of a product. One assertion explains an unsupported combination, so the call continues with types that
  * exist. */
 template <class InputA, class InputB, class Output> struct gk__product_types {
-  typedef gk__item_of_array<const InputA> Item;
-  typedef typename gk__known<Item>::type In;
+  typedef gk__item_type<InputA> In;
   typedef typename gk__carried<In>::type Acc;
-  typedef typename gk__known<gk__item_of_array<Output>>::type Out;
-  static const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
+  typedef gk__item_type<Output> Out;
+  static const bool inputs = std::is_pointer<gk__input_type<InputA>>::value &&
+                             std::is_pointer<gk__input_type<InputB>>::value &&
+                             (std::is_same<Acc, float>::value || std::is_same<Acc, double>::value);
   static const bool output = std::is_same<Out, In>::value || std::is_same<Out, Acc>::value;
-  static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
-                "gk_matmul: A and B have elements of the same type");
+  static_assert(std::is_same<In, gk__item_type<InputB>>::value, "gk_matmul: A and B have elements of the same type");
   static_assert(inputs, "gk_matmul: A and B are of float, double, __half or __nv_bfloat16");
   static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
   typedef typename std::conditional<inputs, In, float>::type from;
@@ -11293,16 +11241,15 @@ cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t 
   typedef gk__product_types<InputA, InputB, Output> types;
   typedef typename types::from from;
   GK_TRY(gk__check_product_sizes(a, b, c, m, n, k, opts ? *opts : gk_matmul_opts()));
-  return gk__matmul<Precision>(reinterpret_cast<const from *>(gk__known_array(gk__pointer_to(a))),
-                               reinterpret_cast<const from *>(gk__known_array(gk__pointer_to(b))),
-                               reinterpret_cast<typename types::result_type *>(gk__known_output(gk__pointer_to(c))), m,
-                               n, k, opts, path, stream, func);
+  return gk__matmul<Precision>(
+      reinterpret_cast<const from *>(gk__input_of(a)), reinterpret_cast<const from *>(gk__input_of(b)),
+      reinterpret_cast<typename types::result_type *>(gk__output_of(c)), m, n, k, opts, path, stream, func);
 }
 template <class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                          const gk_matmul_opts *opts, cudaStream_t stream) {
   /* Of these precisions only floats have kernels. */
-  const bool is_float = std::is_same<typename gk__known<gk__item_of_array<const InputA>>::type, float>::value;
+  const bool is_float = std::is_same<gk__item_type<InputA>, float>::value;
   const int tf32 = is_float ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT,
             emulated = is_float ? GK_PRECISION_EMULATED : GK_PRECISION_DEFAULT;
   if (opts && opts->precision == GK_PRECISION_TF32) return gk__matmul_call<tf32>(a, b, c, m, n, k, opts, NULL, stream);
@@ -11314,13 +11261,11 @@ cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m,
 inline cudaError_t gk__options_for(const char *call, gk_precision precision, const gk_matmul_opts *opts,
                                    gk_matmul_opts *options) {
   *options = opts ? *opts : gk_matmul_opts();
-  gk__clear_detail();
   if (options->precision == GK_PRECISION_DEFAULT) options->precision = precision;
   if (options->precision == precision) return cudaSuccess;
-  return gk__fail(cudaErrorInvalidValue,
-                  "%s: the precision of the options is %d, but that of the template argument, for which kernels are "
-                  "compiled, is %d; leave one of them out",
-                  call, static_cast<int>(options->precision), static_cast<int>(precision));
+  return GK__INVALID("%s: the precision of the options is %d, but that of the template argument, for which kernels are "
+                     "compiled, is %d; leave one of them out",
+                     call, static_cast<int>(options->precision), static_cast<int>(precision));
 }
 template <gk_precision Precision, class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
@@ -11340,8 +11285,7 @@ cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, Output &&c, siz
 template <class InputA, class InputB, class Output>
 cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                            const gk_matmul_opts *opts, gk_matmul_path *path) {
-  gk__clear_detail();
-  if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
+  if (!path) return GK__INVALID("gk_matmul_plan: path is NULL");
   return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, opts, path, 0);
 }
 
@@ -11406,9 +11350,6 @@ GK__PRODUCTS(extern)
 /* ====================================================================================================================
  * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory
  *
- * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section 10 on
- * stream 0, copies the result back and frees the memory. An output is valid only after success.
- *
  * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; gk__known (section 15).
  * ==================================================================================================================*/
 
@@ -11424,8 +11365,8 @@ template <class Item> struct gk__device_array {
   cudaError_t allocate(const char *call, const char *name, const Item *host, size_t item_count) {
     const bool too_large = item_count > static_cast<size_t>(-1) / sizeof(*ptr);
     if (too_large || (!host && item_count))
-      return gk__fail(cudaErrorInvalidValue, "%s: %s, an array of %zu elements, is %s", call, name, item_count,
-                      too_large ? "more than memory can address" : "NULL");
+      return GK__INVALID("%s: %s, an array of %zu elements, is %s", call, name, item_count,
+                         too_large ? "more than memory can address" : "NULL");
     void *memory = NULL;
     bytes = item_count * sizeof(*ptr);
     GK_TRY(gk__no_memory(cudaMalloc(&memory, bytes ? bytes : 1), call, bytes));
@@ -11460,7 +11401,6 @@ GK__CALL(scan_inclusive)
 template <class Call, class Item, class Out, class Operator>
 cudaError_t gk__host_call(const char *name, Call call, Operator operation, const Item *input, size_t n, Out *output,
                           size_t out_count) {
-  gk__clear_detail();
   gk__device_array<Item> device_input;
   gk__device_array<Out> device_output;
   GK_TRY(device_input.allocate(name, "input", input, n));
@@ -11485,10 +11425,9 @@ cudaError_t gk_host_scan_exclusive(const Item *input, Out *output, size_t n, Ope
 template <class Item, class Out>
 cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k) {
   const char *const name = "gk_host_matmul";
-  gk__clear_detail();
   const size_t max_items = static_cast<size_t>(-1);
   if ((k && m > max_items / k) || (n && k > max_items / n) || (n && m > max_items / n))
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", name, m, n, k);
+    return GK__INVALID("%s: %zu x %zu x %zu is more than memory can address", name, m, n, k);
   gk__device_array<Item> device_a, device_b;
   gk__device_array<Out> device_c;
   GK_TRY(device_a.allocate(name, "A", a, m * k));
@@ -11582,8 +11521,7 @@ struct gk__dist_context {
 inline cudaError_t gk__dist_begin(gk__dist_context *ctx, const char *call, ncclComm_t comm, cudaStream_t stream) {
   int current = 0;
   *ctx = gk__dist_context{call, comm, stream, 0, 0, 0};
-  gk__clear_detail();
-  if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
+  if (!comm) return GK__INVALID("%s: the communicator is NULL", call);
   GK_TRY(ctx->failed(ncclCommCount(comm, &ctx->rank_count), "ncclCommCount"));
   GK_TRY(ctx->failed(ncclCommUserRank(comm, &ctx->rank), "ncclCommUserRank"));
   GK_TRY(ctx->failed(ncclCommCuDevice(comm, &ctx->device), "ncclCommCuDevice"));
@@ -11687,13 +11625,13 @@ template <class Value> GK__HD gk_arg<Value> gk__with_offset(const gk_arg<Value> 
   return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + offset};
 }
 
-/* What the fold of records is stored as: a result, or a record with the number of their elements. */
-template <class Out, class Acc> struct gk__fold_output {
-  static GK__D Out from(const Acc &value, size_t) { return gk__convert<Out, Acc>::from(value); }
-};
-template <class Acc> struct gk__fold_output<gk__record<Acc>, Acc> {
-  static GK__D gk__record<Acc> from(const Acc &value, size_t item_count) { return gk__record<Acc>(value, item_count); }
-};
+/* Stores the fold of records: as a result, or as a record with the number of their elements. */
+template <class Acc, class Out> GK__D void gk__store_fold(Out *output, const Acc &value, size_t) {
+  *output = gk__convert<Out, Acc>::from(value);
+}
+template <class Acc> GK__D void gk__store_fold(gk__record<Acc> *output, const Acc &value, size_t item_count) {
+  *output = gk__record<Acc>(value, item_count);
+}
 /* Called by one warp: *output = the strict left fold of the records, or the identity if there is none. The output may
  * be one of the records: it is stored after all of them have been loaded.
  *
@@ -11718,7 +11656,7 @@ __global__ void gk__fold_kernel(const gk__record<Acc> *records, size_t record_co
     }
   }
   __syncwarp();
-  if (gk_lane() == 0) *output = gk__fold_output<Out, Acc>::from(value, items_before);
+  if (gk_lane() == 0) gk__store_fold(output, value, items_before);
 }
 template <class Acc, class Out, class Operator>
 cudaError_t gk__fold_records(const gk__dist_context &ctx, const gk__record<Acc> *records, size_t record_count,
@@ -11890,7 +11828,7 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
   cudaError_t code = cudaSuccess;
   const char *cause = NULL, *outcome = "the communicator has not been aborted, and the stream may wait for ever";
   gk__clear_detail();
-  if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", ctx.call);
+  if (!comm) return GK__INVALID("%s: the communicator is NULL", ctx.call);
   for (unsigned polls = 0; !cause; polls++) {
     const struct timespec pause = {0, 50000};
     if (polls > 100) nanosleep(&pause, NULL); /* not sooner, so that short waits stay short */
@@ -11979,7 +11917,6 @@ struct gk__dist_b {
   }
   /* Checks what gk_matmul_ex does not, since that reads the buffer instead of b. */
   cudaError_t check(const void *c) {
-    const cudaError_t invalid = cudaErrorInvalidValue;
     const size_t own_rows = rows_of(ctx.rank).item_count;
     size_t remaining = k;
     bool fits = true;
@@ -11990,31 +11927,30 @@ struct gk__dist_b {
       equal_rows = equal_rows && rank_rows == own_rows;
     }
     if (opts.matmul.trans_b || opts.matmul.batch > 1)
-      return gk__fail(invalid, "%s: B may be neither transposed nor one of a batch", ctx.call);
+      return GK__INVALID("%s: B may be neither transposed nor one of a batch", ctx.call);
     if (!fits || remaining != 0)
-      return gk__fail(invalid, "%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call, k);
+      return GK__INVALID("%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call, k);
     if (own_rows == 0) return cudaSuccess;
-    if (!b) return gk__fail(invalid, "%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank, own_rows);
+    if (!b) return GK__INVALID("%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank, own_rows);
     if (reinterpret_cast<uintptr_t>(b) % item_bytes)
-      return gk__fail(invalid, "%s: b is not aligned to its elements' %zu bytes", ctx.call, item_bytes);
+      return GK__INVALID("%s: b is not aligned to its elements' %zu bytes", ctx.call, item_bytes);
     if (opts.matmul.ldb && opts.matmul.ldb < n)
-      return gk__fail(invalid, "%s: ldb is %zu, but the rows of B have %zu elements (0: dense rows)", ctx.call,
-                      opts.matmul.ldb, n);
-    if (b == c) return gk__fail(invalid, "%s: c is the same memory as b; it needs its own", ctx.call);
+      return GK__INVALID("%s: ldb is %zu, but the rows of B have %zu elements (0: dense rows)", ctx.call,
+                         opts.matmul.ldb, n);
+    if (b == c) return GK__INVALID("%s: c is the same memory as b; it needs its own", ctx.call);
     return gk__check_memory(ctx.call, "b", b);
   }
   /* The caller's buffer, if it is large enough, or one that the call allocates. */
   cudaError_t choose_buffer() {
-    const cudaError_t invalid = cudaErrorInvalidValue;
     const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, item_bytes, opts.columns);
     void *ptr = opts.buffer;
-    if (bytes == 0) return gk__fail(invalid, "%s: B, %zu x %zu, is more than memory can address", ctx.call, k, n);
+    if (bytes == 0) return GK__INVALID("%s: B, %zu x %zu, is more than memory can address", ctx.call, k, n);
     if (opts.buffer && opts.buffer_bytes < bytes)
-      return gk__fail(invalid, "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes",
-                      ctx.call, opts.buffer_bytes, bytes);
+      return GK__INVALID("%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes", ctx.call,
+                         opts.buffer_bytes, bytes);
     if (reinterpret_cast<uintptr_t>(opts.buffer) % 16)
-      return gk__fail(invalid, "%s: the buffer is not aligned to 16 bytes", ctx.call);
-    if (opts.buffer && opts.buffer == b) return gk__fail(invalid, "%s: the buffer is the same memory as b", ctx.call);
+      return GK__INVALID("%s: the buffer is not aligned to 16 bytes", ctx.call);
+    if (opts.buffer && opts.buffer == b) return GK__INVALID("%s: the buffer is the same memory as b", ctx.call);
     if (!opts.buffer) GK_TRY(gk__dist_allocate(ctx, &ptr, bytes));
     buffer = static_cast<char *>(ptr);
     return cudaSuccess;
@@ -12342,7 +12278,7 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
 /* Clears the detail, and refuses a call whose argument of this name is NULL. */
 static cudaError_t gk__require(const char *call, const char *name, const void *argument) {
   gk__clear_detail();
-  return argument ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, name);
+  return argument ? cudaSuccess : GK__INVALID("%s: %s is NULL", call, name);
 }
 
 /* Passes an error to the handler; without one, to GPUKIT_ON_ERROR or to stderr. */
@@ -12440,8 +12376,7 @@ GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, cons
   GK_TRY(gk__device_attribute(call, cudaDevAttrPageableMemoryAccess, &pageable));
   GK_TRY(gk__failed(cudaPointerGetAttributes(&attributes, ptr), call));
   if (pageable || attributes.type != cudaMemoryTypeUnregistered) return cudaSuccess;
-  return gk__fail(cudaErrorInvalidValue, "%s: %s is not in device memory: copy it there first (cudaMalloc, cudaMemcpy)",
-                  call, name);
+  return GK__INVALID("%s: %s is not in device memory: copy it there first (cudaMalloc, cudaMemcpy)", call, name);
 }
 
 /* --- Launches ----------------------------------------------------------------------------------------------------*/
@@ -12472,9 +12407,8 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
   GK_TRY(gk__device_attribute(call, cudaDevAttrMaxSharedMemoryPerBlockOptin, &max_block_bytes));
   const int max_dynamic = max_block_bytes - static_cast<int>(attributes.sharedSizeBytes);
   if (smem > static_cast<size_t>(max_dynamic))
-    return gk__fail(cudaErrorInvalidValue,
-                    "%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
-                    call, smem, attributes.sharedSizeBytes, max_block_bytes);
+    return GK__INVALID("%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
+                       call, smem, attributes.sharedSizeBytes, max_block_bytes);
 #if CUDART_VERSION >= 13000
   /* cudaFuncSetAttribute clears the last error, even one of the caller's. cudaKernelSetAttributeForDevice does not, but
    * it has no effect on a kernel whose attribute the program has set by cudaFuncSetAttribute. */
@@ -12692,8 +12626,8 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_
   GK_TRY(gk__require(__func__, "info", info));
   GK_TRY(gk_device_query(-1, &device));
   if (block_threads < 1 || block_threads > device.max_threads_per_block)
-    return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", __func__, block_threads,
-                    device.max_threads_per_block);
+    return GK__INVALID("%s: a block of %d threads; 1 to %d are possible", __func__, block_threads,
+                       device.max_threads_per_block);
   GK_TRY(gk__allow_smem(kernel, __func__, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), __func__));
   GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found.blocks_per_sm, kernel, block_threads, smem),
@@ -12738,8 +12672,7 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_
       best_resident = resident;
     }
   }
-  if (!best_resident)
-    return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", __func__, smem);
+  if (!best_resident) return GK__INVALID("%s: no block fits with %zu bytes of shared memory", __func__, smem);
   *block_threads = best;
   return cudaSuccess;
 }
@@ -12770,7 +12703,7 @@ static cudaError_t gk__check_timer(const gk_timer *timer, int state, const char 
   const char *cause = "has not been stopped";
   if (timer->state == GK__TIMER_EMPTY) cause = "is empty: create it first";
   if (timer->state == GK__TIMER_CREATED) cause = "has not been started";
-  return gk__fail(cudaErrorInvalidValue, "%s: the timer %s", call, cause);
+  return GK__INVALID("%s: the timer %s", call, cause);
 }
 /* Leaves the timer empty, even after an error. */
 static cudaError_t gk__destroy_events(gk_timer *timer) {
@@ -12782,7 +12715,7 @@ static cudaError_t gk__destroy_events(gk_timer *timer) {
 
 GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
   GK_TRY(gk__require(__func__, "timer", timer));
-  if (timer->state) return gk__fail(cudaErrorInvalidValue, "%s: the timer is not empty: destroy it first", __func__);
+  if (timer->state) return GK__INVALID("%s: the timer is not empty: destroy it first", __func__);
   gk_timer created = {NULL, NULL, 0, GK__TIMER_CREATED};
   GK_TRY(gk__failed(cudaEventCreate(&created.begin), __func__));
   const cudaError_t code = cudaEventCreate(&created.end);
@@ -12981,7 +12914,7 @@ static cudaError_t gk__bench_measure(gk__bench *bench) {
 static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions, void *const *users, int function_count,
                                  const gk_bench_opts *opts, gk_bench_result *results) {
   for (int f = 0; f < function_count; f++)
-    if (!functions[f] && function_count > 1) return gk__fail(cudaErrorInvalidValue, "%s: function %d is NULL", call, f);
+    if (!functions[f] && function_count > 1) return GK__INVALID("%s: function %d is NULL", call, f);
   GK_TRY(gk__require(call, "function", reinterpret_cast<const void *>(functions[0])));
   GK_TRY(gk__require(call, "result", results));
   gk_device_info device = gk_device_info();
@@ -13015,8 +12948,7 @@ GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench
 GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                         const gk_bench_opts *opts, gk_bench_result *results) {
   GK_TRY(gk__require(__func__, "fns", fns));
-  if (function_count < 1)
-    return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", __func__, function_count);
+  if (function_count < 1) return GK__INVALID("%s: %d functions to compare", __func__, function_count);
   return gk__bench_run(__func__, fns, users, function_count, opts, results);
 }
 
@@ -13035,12 +12967,11 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
 static cudaError_t gk__create_scratch(const char *call, gk_scratch *scratch, size_t bytes, size_t work_bytes,
                                       cudaStream_t stream) {
   GK_TRY(gk__require(call, "scratch", scratch));
-  if (scratch->ptr) return gk__fail(cudaErrorInvalidValue, "%s: the scratch is not empty: destroy it first", call);
+  if (scratch->ptr) return GK__INVALID("%s: the scratch is not empty: destroy it first", call);
   if (bytes < gk_reduce_scratch_bytes()) bytes = gk_reduce_scratch_bytes();
   const size_t front = work_bytes ? gk__work_offset(bytes) : bytes;
   if (front < bytes || work_bytes > static_cast<size_t>(-1) - front)
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu and %zu bytes are more than memory can address", call, bytes,
-                    work_bytes);
+    return GK__INVALID("%s: %zu and %zu bytes are more than memory can address", call, bytes, work_bytes);
   gk_scratch created = {NULL, bytes, work_bytes, 0};
   GK_TRY(gk__failed(cudaGetDevice(&created.device), call));
   GK_TRY(gk__no_memory(cudaMalloc(&created.ptr, front + work_bytes), call, front + work_bytes));
@@ -13115,8 +13046,7 @@ GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stre
   int has_pools = 0;
   cudaError_t code = cudaSuccess;
   if (bytes == static_cast<size_t>(-1))
-    code = gk__fail(cudaErrorInvalidValue, "gk_array: %zu elements of %zu bytes are more than memory can address", n,
-                    item_bytes);
+    code = GK__INVALID("gk_array: %zu elements of %zu bytes are more than memory can address", n, item_bytes);
   else if (stream)
     code = gk__device_attribute("gk_array", cudaDevAttrMemoryPoolsSupported, &has_pools);
   if (code == cudaSuccess)
@@ -13140,8 +13070,7 @@ GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaM
   gk__clear_detail();
   if (bytes == 0) return true;
   gk__check_begin();
-  cudaError_t code =
-      dest && from ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "gk_array: the host's memory is NULL");
+  cudaError_t code = dest && from ? cudaSuccess : GK__INVALID("gk_array: the host's memory is NULL");
   if (code == cudaSuccess) code = gk__copy(dest, from, bytes, kind, "gk_array", stream);
   gk__check_cuda(code, kind == cudaMemcpyHostToDevice ? "gk_array: copy to the device" : "gk_array: copy to the host",
                  file, line);
@@ -13156,10 +13085,9 @@ GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, 
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line) {
   if (is_index ? wanted < n : wanted == n) return true;
   gk__check_begin();
-  gk__check_cuda(gk__fail(cudaErrorInvalidValue,
-                          is_index ? "gk_array: the array has %zu elements, so index %zu is out of range"
-                                   : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
-                          n, wanted),
+  gk__check_cuda(GK__INVALID(is_index ? "gk_array: the array has %zu elements, so index %zu is out of range"
+                                      : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
+                             n, wanted),
                  "gk_array", file, line);
   return false;
 }
@@ -13294,17 +13222,14 @@ inline const uint32_t *gk__as_unsigned(const int32_t *x) { return reinterpret_ca
 inline const uint64_t *gk__as_unsigned(const int64_t *x) { return reinterpret_cast<const uint64_t *>(x); }
 /* call(functor, args...) with the functor that C's operator stands for. */
 template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op operation, Call call, Args... args) {
-  gk__clear_detail();
   switch (operation) {
   case GK_OP_SUM: return call(gk_op_sum(), gk__as_unsigned(args)...);
   case GK_OP_PROD: return call(gk_op_prod(), gk__as_unsigned(args)...);
   case GK_OP_MIN: return call(gk_op_min(), args...);
   case GK_OP_MAX: return call(gk_op_max(), args...);
   case GK_OP_ARGMIN:
-  case GK_OP_ARGMAX:
-    return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", name);
-  default:
-    return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", name, static_cast<int>(operation));
+  case GK_OP_ARGMAX: return GK__INVALID("%s: argmin and argmax have another result: call gk_argreduce", name);
+  default: return GK__INVALID("%s: operator %d is none that it knows", name, static_cast<int>(operation));
   }
 }
 /* CArg is C's struct of value and index, such as gk_arg_f32, which has the layout of the C++ template's. */
@@ -13315,11 +13240,9 @@ cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, 
   static_assert(sizeof(CArg) == sizeof(Arg) && offsetof(CArg, index) == offsetof(Arg, index),
                 "C's struct of value and index has the layout of gk_arg");
   Arg *const result = reinterpret_cast<Arg *>(output);
-  gk__clear_detail();
   if (operation == GK_OP_ARGMIN) return gk_reduce(input, result, n, gk_op_argmin(), stream, scratch);
   if (operation == GK_OP_ARGMAX) return gk_reduce(input, result, n, gk_op_argmax(), stream, scratch);
-  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is neither argmin nor argmax", name,
-                  static_cast<int>(operation));
+  return GK__INVALID("%s: operator %d is neither argmin nor argmax", name, static_cast<int>(operation));
 }
 
 } // GK__NAMESPACE(KERNELS)
