@@ -7621,15 +7621,6 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__product_ca
   }
   return cudaSuccess;
 }
-/* How many of tile_count tiles one launch computes: limited by max_blocks (0: no limit), with blocks_per_tile blocks to
- * each tile, and by the memory for partials, with tile_bytes to each tile (0: none). */
-inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t tile_bytes) {
-  size_t most = tile_count;
-  if (max_blocks && most > max_blocks / blocks_per_tile) most = max_blocks / blocks_per_tile;
-  if (tile_bytes && most > GK__PARTIALS_BYTES / tile_bytes) most = GK__PARTIALS_BYTES / tile_bytes;
-  return most > 0 ? most : 1;
-}
-
 /* Costs of reducing partials with a second kernel, in clocks: the launch; each round of eight partitions, which are
  * loaded at once; 1/100 clock for each KiB of partials, which are written and read. */
 struct gk__reduce_costs {
@@ -7650,6 +7641,71 @@ inline double gk__reduction_us(const gk__reduce_costs &costs, size_t m, size_t n
 }
 template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitions) {
   return partitions < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / partitions;
+}
+
+/* A kernel whose blocks compute tiles, and what a launch needs to know of its configuration. Only the kernel is
+ * compiled for each configuration, the launch once for all. */
+template <class... Params> struct gk__tile_kernel {
+  gk__kernel<Params...> kernel;
+  size_t bm, bn;     /* of the tile */
+  unsigned groups;   /* most groups in a block */
+  int thread_count;  /* of a group */
+  size_t ring_bytes; /* of a group */
+  size_t resident;   /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
+  bool in_turn;      /* a block computes all partitions of a tile */
+};
+/* Launches a product in panels of whole tiles, as large as max_blocks and the memory for partials allow. */
+template <class Args, class Launch>
+cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_t blocks_per_tile,
+                              gk__product_call *call, const Launch &launch) {
+  typedef typename Args::acc_type Acc;
+  const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
+  size_t most_tiles = p.limited(tiles_m * tiles_n * blocks_per_tile) / blocks_per_tile;
+  if (!gk__partials_fit<Acc>(p.m, p.n, static_cast<unsigned>(blocks_per_tile))) {
+    const size_t most = GK__PARTIALS_BYTES / (blocks_per_tile * gk__partial_bytes<Acc>(tile_m, tile_n));
+    if (most_tiles > most) most_tiles = most;
+  }
+  if (most_tiles == 0) most_tiles = 1;
+  /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
+  const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
+  size_t launch_tiles_m = tiles_m < most_rows ? tiles_m : most_rows, launch_tiles_n = most_tiles / launch_tiles_m;
+  if (launch_tiles_n >= tiles_n) {
+    launch_tiles_n = tiles_n;
+    launch_tiles_m = most_tiles / tiles_n; /* at most tiles_m */
+  }
+  for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
+    for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
+      const Args panel = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
+      GK_TRY(gk__launch_batches(panel, gk__tile_count(panel.m, panel.n, tile_m, tile_n) * blocks_per_tile,
+                                blocks_per_tile > 1, call, launch));
+      if (call->measuring) return cudaSuccess; /* no later panel needs more */
+    }
+  return cudaSuccess;
+}
+/* The groups of a block each take a partition, if there are no more partitions than groups and their stages fit in
+ * shared memory. */
+template <class Args>
+cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Args &p, gk__product_call *call) {
+  const size_t tile_bytes = tile_kernel.bm * tile_kernel.bn * sizeof(typename Args::acc_type);
+  /* Accumulators replace the operands. */
+  const size_t group_bytes = tile_kernel.ring_bytes > tile_bytes ? tile_kernel.ring_bytes : tile_bytes;
+  size_t groups = p.partitions <= tile_kernel.groups ? p.partitions : 1;
+  if (groups > 1 && !call->gpu.has_smem(groups * group_bytes)) groups = 1;
+  const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
+  const size_t blocks_per_tile = p.partitions > groups && !tile_kernel.in_turn ? p.partitions : 1;
+  const auto launch = [=](const Args &sub_batch, size_t blocks) {
+    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
+     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
+     * multiprocessors that are free first. */
+    const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
+    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+    const size_t smem = blocks_per_sm < tile_kernel.resident && sm_smem / (blocks_per_sm + 1) > block_smem
+                            ? sm_smem / (blocks_per_sm + 1)
+                            : block_smem;
+    return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
+                              smem, sub_batch);
+  };
+  return gk__launch_panels(p, tile_kernel.bm, tile_kernel.bn, blocks_per_tile, call, launch);
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -7703,10 +7759,9 @@ template <class Element, class Out, class Func = gk__identity>
 struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
   gk__operand_view<Element> a, b;
   size_t k;
-  unsigned first_tile;     /* mma.sync: of this launch; tiles are numbered through the batch */
   size_t partition_stages; /* mma.sync: stages of k in a partition; the last partition may have fewer */
   explicit gk__tensor_args(const gk__matmul_output<Out, float, Func> &output = gk__matmul_output<Out, float, Func>())
-      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0), first_tile(0), partition_stages(0) {}
+      : gk__matmul_output<Out, float, Func>(output), a(), b(), k(0), partition_stages(0) {}
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a.advance(products * a.stride_batch);
@@ -8431,7 +8486,7 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
   }
 }
 
-/* One tile and one partition of k. The grid has tiles along x and partitions along y. */
+/* One tile and one partition of k. */
 template <class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
 #ifndef GK__PASS_SM_90A
@@ -8441,8 +8496,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
   unsigned char *const ring = gk__align_shared<GK__RING_ALIGNMENT>(dynamic_shared);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
-  gk__work_tile work = gk__work_tile_of<Config>(p, p.first_tile + blockIdx.x);
-  work.partition = blockIdx.y;
+  const gk__work_tile work = gk__work_tile_of<Config>(p, blockIdx.x, p.work_partitions());
   const unsigned warp_id = threadIdx.x / 32;
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
@@ -8492,28 +8546,6 @@ template <class Element, class Config> gk__mma_tile gk__mma_tile_of() {
   return {Config::bm, Config::bn, GK__STAGE_ROW_BYTES / gk__tensor_type<Element>::bytes,
           (ring_bytes > c_bytes ? ring_bytes : c_bytes) + GK__RING_ALIGNMENT, Config::thread_count};
 }
-template <class Element, class Out, class Func>
-cudaError_t gk__mma_launch(const gk__kernel<gk__tensor_args<Element, Out, Func>> &kernel, const gk__mma_tile &mma_tile,
-                           gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
-  const size_t tiles = gk__tile_count(p.m, p.n, mma_tile.bm, mma_tile.bn),
-               k_stages = gk_ceil_div(p.k, mma_tile.stage_depth);
-  p.partitions = static_cast<unsigned>(plan.partitions);
-  p.partition_stages = gk_ceil_div(k_stages, plan.partitions);
-  const auto launch = [=](gk__tensor_args<Element, Out, Func> sub_batch, size_t blocks) -> cudaError_t {
-    const size_t all_tiles = blocks / plan.partitions;
-    const size_t launch_tiles = gk__tiles_per_launch(all_tiles, sub_batch.max_blocks, plan.partitions, 0);
-    for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += launch_tiles) {
-      const size_t left = all_tiles - launch_begin, now = left < launch_tiles ? left : launch_tiles;
-      sub_batch.first_tile = static_cast<unsigned>(launch_begin);
-      GK_TRY(gk__launch_kernel("gk_matmul", kernel,
-                               dim3(static_cast<unsigned>(now), static_cast<unsigned>(plan.partitions)),
-                               mma_tile.thread_count, mma_tile.smem, call->stream, sub_batch));
-    }
-    return cudaSuccess;
-  };
-  return gk__launch_batches(p, tiles * plan.partitions, plan.partitions > 1, call, launch, true);
-}
-
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
  * plus the time to reduce the partials. Of 896 random products of half types, 428 of tf32 and 1,047 emulated ones that
  * the costs were not fitted to, the chosen plans take 1.2, 1.4 and 0.3 % longer than the best that were measured. `make
@@ -8625,26 +8657,26 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
 }
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
-cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
-                        gk__product_call *call) {
+cudaError_t gk__mma_run(gk__tensor_args<Element, Out, Func> p, const gk__mma_plan &plan, gk__product_call *call) {
   typedef gk__mma_tiles<Products, Element> tiles;
   typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> k_k;
   typedef typename tiles::template large<GK__K_MAJOR, GK__MN_MAJOR> k_mn;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__K_MAJOR> mn_k;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
-  const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(plan.config);
-  if (plan.config == GK__SMALL_TILE)
-    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Element, typename tiles::small_config, Out, Func>), mma_tile, p,
-                          plan, call);
-  if (plan.config == GK__MIDDLE_TILE)
-    return gk__mma_launch(GK__KERNEL(gk__mma_kernel<Element, typename tiles::middle_config, Out, Func>), mma_tile, p,
-                          plan, call);
   const bool a_k_major = p.a.k_major, b_k_major = p.b.k_major;
-  return gk__mma_launch(a_k_major && b_k_major ? GK__KERNEL(gk__mma_kernel<Element, k_k, Out, Func>)
-                        : a_k_major            ? GK__KERNEL(gk__mma_kernel<Element, k_mn, Out, Func>)
-                        : b_k_major            ? GK__KERNEL(gk__mma_kernel<Element, mn_k, Out, Func>)
-                                               : GK__KERNEL(gk__mma_kernel<Element, mn_mn, Out, Func>),
-                        mma_tile, p, plan, call);
+  auto kernel = a_k_major && b_k_major ? GK__KERNEL(gk__mma_kernel<Element, k_k, Out, Func>)
+                : a_k_major            ? GK__KERNEL(gk__mma_kernel<Element, k_mn, Out, Func>)
+                : b_k_major            ? GK__KERNEL(gk__mma_kernel<Element, mn_k, Out, Func>)
+                                       : GK__KERNEL(gk__mma_kernel<Element, mn_mn, Out, Func>);
+  if (plan.config == GK__SMALL_TILE)
+    kernel = GK__KERNEL(gk__mma_kernel<Element, typename tiles::small_config, Out, Func>);
+  if (plan.config == GK__MIDDLE_TILE)
+    kernel = GK__KERNEL(gk__mma_kernel<Element, typename tiles::middle_config, Out, Func>);
+  const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(plan.config);
+  p.partitions = static_cast<unsigned>(plan.partitions);
+  p.partition_stages = gk_ceil_div(gk_ceil_div(p.k, mma_tile.stage_depth), plan.partitions);
+  return gk__matmul_tiles<gk__tensor_args<Element, Out, Func>>(
+      {kernel, mma_tile.bm, mma_tile.bn, 1, static_cast<int>(mma_tile.thread_count), mma_tile.smem, 0, false}, p, call);
 }
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
@@ -8743,30 +8775,24 @@ struct gk__wgmma_cluster {
  * tiles those of C^T. */
 struct gk__wgmma_params {
   gk__tensor_map a, longer_a, b, c;
-  void *dest;
-  size_t ldc, stride_c;
-  unsigned m, n, k, k_blocks;              /* k_blocks: of one block of a cluster */
+  unsigned k, k_blocks;                    /* k_blocks: of one block of a cluster */
   unsigned row_count, col_count, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
-  unsigned first_row, first_col;           /* of this part of C in C */
   gk__wgmma_cluster cluster;
   unsigned tiles_m, tiles_n;     /* of one C, in the tiles of a cluster */
   unsigned first_tile, end_tile; /* of this launch, in the tiles of a cluster, numbered through the batch */
   unsigned raster_rows;          /* raster order: groups of this many rows, which share their operands in L2 */
-  float alpha, beta;
-  const unsigned *fallback_flag; /* emulated fp32: in device memory; if it is set, the kernel returns at once */
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
-  bool swapped, limited;                           /* limited: to the caller's max_blocks */
-  bool tma_store;                                  /* TMA stores C, without a beta; else threads do */
+  bool swapped, tma_store;                         /* tma_store: TMA stores C, without a beta; else threads do */
   /* A is split into 2^split_shift matrices, of which the first longer_count ones have one row more and the map
    * longer_a. A row of a map has a row of each matrix, lda elements after each other. The first one begins at element
    * `lead`. */
   unsigned split_shift, longer_count, lead, lda;
   GK__D unsigned row_begin(unsigned matrix_idx) const { return lead + matrix_idx * lda; }
 };
-/* The parameters of all kernels, and the functor of the epilogue. */
-template <class Func> struct gk__wgmma_args : gk__wgmma_params {
-  Func func;
-  explicit gk__wgmma_args(const Func &f) : gk__wgmma_params(), func(f) {}
+/* The parameters of all kernels, and C. */
+template <class Out, class Func> struct gk__wgmma_args : gk__wgmma_params {
+  gk__matmul_output<Out, float, Func> output;
+  explicit gk__wgmma_args(const gk__matmul_output<Out, float, Func> &of_c) : gk__wgmma_params(), output(of_c) {}
 };
 
 /* A kernel configuration: a tile of Rows x Cols. InRegisters: b, which is MN-major, is the first operand of wgmma and
@@ -9171,14 +9197,17 @@ template <class Shape> GK__D gk__quad_layout gk__wgmma_quad_layout(const gk__wgm
   const unsigned row_idx = threadIdx.x / 64 % 2 * 32 + gk__register_operand_word() * 4 + threadIdx.x / 4 % 2 * 2;
   return {p.swapped ? row_idx : pair_idx, p.swapped ? pair_idx : row_idx, 1, !p.swapped};
 }
+/* The epilogue of the product, or of the rows of C that belong to the matrix. */
 template <class Out, class Func>
-GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Func> &p,
+GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Out, Func> &p,
                                                         const gk__wgmma_work_tile &work) {
-  const size_t matrices = size_t(1) << p.split_shift, matrix_idx = work.matrix_idx;
-  const size_t row_count = (p.m + matrices - 1 - matrix_idx) >> p.split_shift;
-  Out *const dest = static_cast<Out *>(p.dest) + work.batch * p.stride_c + matrix_idx * p.ldc;
-  return {dest,        row_count, p.n,     p.ldc * matrices, p.first_row + matrix_idx,
-          p.first_col, matrices,  p.alpha, p.beta,           p.func};
+  gk__epilogue<Out, float, Func> epilogue = p.output.epilogue_of_c(work.batch);
+  epilogue.row_step = size_t(1) << p.split_shift;
+  epilogue.dest += work.matrix_idx * epilogue.leading_dim;
+  epilogue.m = (epilogue.m + epilogue.row_step - 1 - work.matrix_idx) >> p.split_shift;
+  epilogue.leading_dim *= epilogue.row_step;
+  epilogue.first_row += work.matrix_idx;
+  return epilogue;
 }
 
 /* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
@@ -9209,9 +9238,6 @@ GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float
     }
   }
 }
-template <class Out, int Count>
-GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, gk__identity> &, float (&)[Count], const gk__quad_layout &,
-                           size_t, size_t) {}
 /* Moves all accumulators down by Distance, so that a loop that is not unrolled has them in the same registers each
  * time. */
 template <int Distance, int Blocks, int Count> GK__D void gk__shift_accumulators(float (&acc)[Blocks][Count]) {
@@ -9232,20 +9258,22 @@ template <class Shape> GK__D void gk__wgmma_sync_staging(unsigned group) {
  * as TMA requires, threads store the slabs. With a beta, both slabs together hold a tile of 64 x 64 floats, and threads
  * load and store C in whole rows, which takes 0.6 to 0.9 of the time of loading C by accumulators. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
-GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][Count], const gk__wgmma_work_tile &work,
-                           const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
+GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Blocks][Count],
+                           const gk__wgmma_work_tile &work, const gk__quad_layout &layout, unsigned group,
+                           gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
   typedef gk__wgmma_slab<Out> slab_type;
   const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slabs = Count / slab_type::acc_count;
-  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, work);
+  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   unsigned char *const staging = pipe.staging() + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0;
-  if (p.beta == 0) {
+  if (p.output.beta == 0) {
     GK__UNROLL
     for (unsigned e = 0; e < Blocks; e++) {
       GK__UNROLL
-      for (unsigned i = 0; i < Count; i++) acc[e][i] = gk__mul(p.alpha, acc[e][i]);
-      gk__wgmma_apply(epilogue, acc[e], layout, work.row_idx + e * 64, work.col_idx);
+      for (unsigned i = 0; i < Count; i++) acc[e][i] = gk__mul(p.output.alpha, acc[e][i]);
+      if (!std::is_same<Func, gk__identity>::value)
+        gk__wgmma_apply(epilogue, acc[e], layout, work.row_idx + e * 64, work.col_idx);
     }
   }
   if (p.tma_store) {
@@ -9267,7 +9295,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
         gk__ptx_cp_async_bulk_commit_group();
       }
     }
-  } else if (p.beta == 0) {
+  } else if (p.output.beta == 0) {
     const unsigned chunk_slabs = slabs % 2 == 0 ? 2 : 1, chunk = chunk_slabs * slab_type::acc_count;
     GK__UNROLL_BY(1)
     for (unsigned i = 0; i < Blocks * Count / chunk; i++) {
@@ -9300,7 +9328,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Func> &p, float (&acc)[Blocks][C
  * quad i of each thread to the block of k rank i % partitions, over the operands there. Each block adds the partials of
  * its quads in the order of k, and stores them to C. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
-GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[Blocks][Count],
+GK__D void gk__cluster_reduce(const gk__wgmma_args<Out, Func> &p, const float (&acc)[Blocks][Count],
                               const gk__wgmma_work_tile &work, const gk__quad_layout &layout,
                               const gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned shift = p.cluster.k_shift, partitions = 1u << shift, k_rank = p.cluster.k_rank(),
@@ -9318,7 +9346,7 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
                             quad[3]);
   }
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
-  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue<Out>(p, work);
+  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   GK__UNROLL_BY(1)
   for (unsigned i = 0; i < quads >> shift; i++) {
     const unsigned quad = k_rank + i * partitions;
@@ -9340,7 +9368,7 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Func> &p, const float (&acc)[
 
 template <class Shape, class Element, class Out, class Func>
 __global__ void __launch_bounds__(Shape::thread_count, 1)
-    gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Func> p) {
+    gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Out, Func> p) {
 #ifdef GK__PASS_SM_90A
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()), p.cluster);
@@ -9353,8 +9381,8 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   __syncthreads();
   if (p.cluster.tile_shift() > 0) gk__cluster_barrier_relaxed(); /* others release stages at this block's barriers */
   gk__wait_for_earlier_work();
-  if (!p.limited) gk__let_later_work_start(); /* the next kernel would have blocks beside those of this one */
-  if (Shape::products > 1 && p.fallback_flag && *p.fallback_flag) return;
+  if (!p.output.max_blocks) gk__let_later_work_start(); /* the next kernel would have blocks beside those of this one */
+  if (Shape::products > 1 && !p.output.condition.holds()) return;
   if (warpgroup == 0) {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_dec<40>();
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
@@ -9373,9 +9401,9 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
       const gk__wgmma_work_tile own = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
       const gk__quad_layout layout = gk__wgmma_quad_layout<Shape>(p);
       if (p.cluster.k_shift > 0)
-        gk__cluster_reduce<Shape, Out>(p, acc, own, layout, pipe);
+        gk__cluster_reduce<Shape>(p, acc, own, layout, pipe);
       else
-        gk__wgmma_store<Shape, Out>(p, acc, own, layout, warpgroup - 1, pipe);
+        gk__wgmma_store<Shape>(p, acc, own, layout, warpgroup - 1, pipe);
     }
     /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
     if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<0>();
@@ -9462,12 +9490,13 @@ inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
   return sms >= idle + cluster_size ? (sms - idle) / cluster_size : 1;
 }
 /* A kernel, and what a launch needs to know of its shape. */
-template <class Func> struct gk__wgmma_tile_kernel {
-  gk__kernel<gk__wgmma_args<Func>> kernel;
+template <class Out, class Func> struct gk__wgmma_tile_kernel {
+  gk__kernel<gk__wgmma_args<Out, Func>> kernel;
   unsigned row_count, col_count, terms, thread_count, smem;
   bool in_registers;
 };
-template <class Shape, class Element, class Out, class Func> gk__wgmma_tile_kernel<Func> gk__wgmma_tile_kernel_of() {
+template <class Shape, class Element, class Out, class Func>
+gk__wgmma_tile_kernel<Out, Func> gk__wgmma_tile_kernel_of() {
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   return {kernel,      Shape::row_count,          Shape::col_count, Shape::terms, Shape::thread_count,
           Shape::smem, Shape::in_registers::value};
@@ -9475,10 +9504,10 @@ template <class Shape, class Element, class Out, class Func> gk__wgmma_tile_kern
 /* Sets the arguments of the kernel but for the tiles of a launch. Returns false if TMA cannot address the matrices, or
  * the tiles are too many. */
 template <class Element, class Out, class Func>
-bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<Func> &tile_kernel,
+bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_kernel<Out, Func> &tile_kernel,
                         const gk__tensor_args<Element, Out, Func> &x, const gk__wgmma_cluster &cluster, unsigned sms) {
   typedef gk__tensor_type<Out> out_type;
-  gk__wgmma_args<Func> &p = *args;
+  gk__wgmma_args<Out, Func> &p = *args;
   p.swapped = tile_kernel.in_registers && !x.a.k_major;
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
@@ -9487,7 +9516,7 @@ bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<
                    split * gk_ceil_div(part_rows, static_cast<size_t>(tile_kernel.row_count) << cluster.row_shift),
                tiles_n = gk_ceil_div(col_count, static_cast<size_t>(tile_kernel.col_count) << cluster.col_shift);
   const size_t depth = 128 / gk__tensor_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count;
-  const size_t max_dim = 0x7fffffff, max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
+  const size_t max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
   const bool transposed = tile_kernel.in_registers && !p.swapped; /* see gk__quad_layout */
   /* If a has fewer rows than a tile, its boxes have only these, rounded up to 8: TMA spends more time on zeros than on
@@ -9504,15 +9533,7 @@ bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<
       gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.terms, tile_kernel.col_count, cluster.row_shift) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
-  if (!mapped || x.m > max_dim || x.n > max_dim || x.k > max_dim || x.batch > gk__wgmma_max_tiles / (tiles_m * tiles_n))
-    return false;
-  p.dest = x.c;
-  p.ldc = x.ldc;
-  p.stride_c = x.stride_c;
-  p.m = static_cast<unsigned>(x.m);
-  p.n = static_cast<unsigned>(x.n);
-  p.first_row = static_cast<unsigned>(x.first_row);
-  p.first_col = static_cast<unsigned>(x.first_col);
+  if (!mapped) return false;
   p.k = static_cast<unsigned>(x.k);
   p.row_count = static_cast<unsigned>(row_count);
   p.col_count = static_cast<unsigned>(col_count);
@@ -9522,10 +9543,6 @@ bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
   while (p.raster_rows * p.raster_rows * 2 * tile_kernel.row_count <= sms * tile_kernel.col_count) p.raster_rows *= 2;
   if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
-  p.alpha = x.alpha;
-  p.beta = x.beta;
-  p.fallback_flag = x.condition.flag;
-  p.limited = x.max_blocks > 0;
   p.a_k_major = a.k_major;
   p.b_k_major = b.k_major;
   p.a_batched = a.stride_batch && x.batch > 1;
@@ -9535,10 +9552,10 @@ bool gk__wgmma_set_args(gk__wgmma_args<Func> *args, const gk__wgmma_tile_kernel<
 /* Launches the kernel, as often as needed. The blocks are persistent, but if they split the k of their tiles, each has
  * only one. */
 template <class Element, class Out, class Func>
-cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Func> tile_kernel, const gk__tensor_args<Element, Out, Func> &x,
+cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const gk__tensor_args<Element, Out, Func> &x,
                              gk__wgmma_cluster cluster, const gk__product_call &call) {
   const unsigned sms = static_cast<unsigned>(call.gpu.sms);
-  gk__wgmma_args<Func> p(x.func);
+  gk__wgmma_args<Out, Func> p(x);
   if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
   if (!gk__wgmma_set_args(&p, tile_kernel, x, cluster, sms))
     return GK__INVALID("gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k, x.batch);
@@ -9669,7 +9686,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t whole_batch,
                          const gk__product_call &call) {
     typedef gk__tensor_args<Element, Out, Func> args;
-    const gk__wgmma_tile_kernel<Func> tile_kernels[] = {
+    const gk__wgmma_tile_kernel<Out, Func> tile_kernels[] = {
         gk__wgmma_tile_kernel_of<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>()...};
     gk__wgmma_query query = gk__wgmma_query();
     query.m = p.m;
@@ -10369,17 +10386,6 @@ template <class Acc> gk__cut_plan<gk__tile_choice> gk__cached_tiles(const gk__pl
   return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tiles<Acc>(asked); });
 }
 
-/* A strict kernel, and what a launch needs to know of its configuration. Only the kernel is compiled for each
- * configuration, the launch once for all. */
-template <class... Params> struct gk__tile_kernel {
-  gk__kernel<Params...> kernel;
-  size_t bm, bn;     /* of the tile */
-  unsigned groups;   /* most groups in a block */
-  int thread_count;  /* of a group */
-  size_t ring_bytes; /* of a group */
-  size_t resident;   /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
-  bool in_turn;      /* a block computes all partitions of a tile */
-};
 /* The bytes of a ring of operands, and of the sum of partitions behind it. */
 template <class Config, class Args> size_t gk__ring_bytes() {
   typedef typename Args::acc_type Acc;
@@ -10394,57 +10400,6 @@ gk__portable_kernel(const gk__kernel<Args> &kernel = GK__KERNEL(gk__matmul_kerne
       kernel, Config::bm,     Config::bn, Config::groups, Config::sums::thread_count, gk__ring_bytes<Config, Args>(),
       0,      Config::in_turn};
 }
-/* Launches a product in panels of whole tiles, as large as max_blocks and the memory for partials allow. */
-template <class Args, class Launch>
-cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_t blocks_per_tile,
-                              gk__product_call *call, const Launch &launch) {
-  typedef typename Args::acc_type Acc;
-  const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
-  const bool fits = gk__partials_fit<Acc>(p.m, p.n, static_cast<unsigned>(blocks_per_tile));
-  const size_t tile_bytes = fits ? 0 : blocks_per_tile * gk__partial_bytes<Acc>(tile_m, tile_n);
-  const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, tile_bytes);
-  /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
-  const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
-  size_t launch_tiles_m = tiles_m < most_rows ? tiles_m : most_rows, launch_tiles_n = most_tiles / launch_tiles_m;
-  if (launch_tiles_n >= tiles_n) {
-    launch_tiles_n = tiles_n;
-    launch_tiles_m = most_tiles / tiles_n; /* at most tiles_m */
-  }
-  for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
-    for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
-      const Args panel = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
-      GK_TRY(gk__launch_batches(panel, gk__tile_count(panel.m, panel.n, tile_m, tile_n) * blocks_per_tile,
-                                blocks_per_tile > 1, call, launch));
-      if (call->measuring) return cudaSuccess; /* no later panel needs more */
-    }
-  return cudaSuccess;
-}
-/* The groups of a block each take a partition, if there are no more partitions than groups and their stages fit in
- * shared memory. */
-template <class Args>
-cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Args &p, gk__product_call *call) {
-  const size_t tile_bytes = tile_kernel.bm * tile_kernel.bn * sizeof(typename Args::acc_type);
-  /* Accumulators replace the operands. */
-  const size_t group_bytes = tile_kernel.ring_bytes > tile_bytes ? tile_kernel.ring_bytes : tile_bytes;
-  size_t groups = p.partitions <= tile_kernel.groups ? p.partitions : 1;
-  if (groups > 1 && !call->gpu.has_smem(groups * group_bytes)) groups = 1;
-  const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
-  const size_t blocks_per_tile = p.partitions > groups && !tile_kernel.in_turn ? p.partitions : 1;
-  const auto launch = [=](const Args &sub_batch, size_t blocks) {
-    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
-     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
-     * multiprocessors that are free first. */
-    const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
-    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-    const size_t smem = blocks_per_sm < tile_kernel.resident && sm_smem / (blocks_per_sm + 1) > block_smem
-                            ? sm_smem / (blocks_per_sm + 1)
-                            : block_smem;
-    return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
-                              smem, sub_batch);
-  };
-  return gk__launch_panels(p, tile_kernel.bm, tile_kernel.bn, blocks_per_tile, call, launch);
-}
-
 /* A thin product is one row or column of tiles. */
 template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_call *call) {
   typedef gk__thin_shape<typename Args::item_type, 1> one_row;
@@ -10617,8 +10572,6 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
   dest.matrix = dest.term * (in_terms ? size_t(GK__BF16_TERMS) : 1);
   return dest;
 }
-/* The tiles of a product if they are as small as possible. */
-inline size_t gk__wgmma_tile_count(size_t m, size_t n) { return gk__tile_count(m, n, 64, 64); }
 /* The number of matrices of every split-th row as which TMA reads a K-major A that is not aligned: their rows begin at
  * a sector, or less than a sector after one and are read from there. 1: A is read as it is, or copied. Each matrix has
  * its own tiles, of which the last ones are partly empty; this costs less than a copy as long as they are few. */
@@ -10628,7 +10581,7 @@ inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;
-  if (split * gk__wgmma_tile_count(gk_ceil_div(p.m, split), p.n) > gk__wgmma_max_tiles / p.batch) return 1;
+  if (split * gk__tile_count(gk_ceil_div(p.m, split), p.n, 64, 64) > gk__wgmma_max_tiles / p.batch) return 1;
   const size_t extra_rows = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
   const double affordable = copied ? 200.0 * static_cast<double>(p.m) : 0; /* extra multiply-adds for each k */
   return static_cast<double>(extra_rows) * static_cast<double>(p.n) <= affordable ? static_cast<unsigned>(split) : 1;
@@ -10639,7 +10592,7 @@ inline bool gk__wgmma_fits(const gk__product &p) {
   const size_t max_dim = 0x7fffffff, max_stride = (size_t(1) << 40) / 8; /* elements, padding included */
   return p.m <= max_dim && p.n <= max_dim && p.k <= max_dim && p.a.leading_dim < max_stride &&
          p.b.leading_dim < max_stride && (p.batch == 1 || (p.a.stride < max_stride && p.b.stride < max_stride)) &&
-         gk__wgmma_tile_count(p.m, p.n) <= gk__wgmma_max_tiles / p.batch;
+         gk__tile_count(p.m, p.n, 64, 64) <= gk__wgmma_max_tiles / p.batch;
 }
 
 /* Whether the call asks for tensor cores by its precision: half types do by default, floats by name. */
@@ -10792,8 +10745,7 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
   typedef gk__f32_block<4, 1, 2> block_128x64;
   /* The code whose tiles can compute the product. */
   static unsigned hopper(const args &p) {
-    const bool takes = p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff &&
-                       p.partial_bytes() <= GK__PARTIALS_BYTES;
+    const bool takes = p.k >= 16 && !p.max_blocks && !p.condition.flag;
     return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? GK__SM_90A_CODE
                                                                                          : GK__ANY_CODE;
   }
@@ -10813,10 +10765,7 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
 template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, Out, double, Func>> {
   typedef gk__matmul_args<double, Out, double, Func> args;
   static unsigned hopper(const args &p) {
-    const size_t limit = size_t(1) << 28, tiles = gk__tile_count(p.m, p.n, 32, 64);
-    if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions ||
-        p.batch >= limit / (tiles * p.partitions) || p.partial_bytes() > GK__PARTIALS_BYTES)
-      return GK__ANY_CODE;
+    if (p.k == 0 || p.partial_bytes() > GK__PARTIALS_BYTES) return GK__ANY_CODE;
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return GK__SM_90A_CODE;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? GK__SM_90_CODE : GK__ANY_CODE;
   }
@@ -11202,19 +11151,14 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
 template <class InputA, class InputB, class Output>
 cudaError_t gk__check_product_sizes(const InputA &a, const InputB &b, const Output &c, size_t m, size_t n, size_t k,
                                     const gk_matmul_opts &opts) {
-  const size_t batch = opts.batch ? opts.batch : 1, ldc = opts.ldc ? opts.ldc : n;
   typedef typename gk__carried<gk__item_type<InputA>>::type Acc;
-  /* alpha = 0 reads neither A nor B. */
-  const size_t depth = opts.alpha && static_cast<Acc>(*opts.alpha) == Acc(0) ? 0 : k;
-  const size_t a_items =
-      gk__matrix_extent(opts.trans_a ? depth : m, opts.trans_a ? m : depth, opts.lda, opts.stride_a, batch);
-  const size_t b_items =
-      gk__matrix_extent(opts.trans_b ? n : depth, opts.trans_b ? depth : n, opts.ldb, opts.stride_b, batch);
-  const size_t stride_c = opts.stride_c ? opts.stride_c : gk__saturated_product(m, ldc);
+  const auto p = gk__args_of_call<Acc, Acc, Acc>(NULL, NULL, NULL, m, n, k, opts, gk__identity());
+  const size_t a_items = gk__matrix_extent(p.trans_a ? p.k : m, p.trans_a ? m : p.k, p.lda, p.stride_a, p.batch);
+  const size_t b_items = gk__matrix_extent(p.trans_b ? n : p.k, p.trans_b ? p.k : n, p.ldb, p.stride_b, p.batch);
   if (m == 0 || n == 0) return cudaSuccess;
   GK_TRY(gk__check_size("gk_matmul", "A", a, a_items));
   GK_TRY(gk__check_size("gk_matmul", "B", b, b_items));
-  return gk__check_size("gk_matmul", "C", c, gk__matrix_extent(m, n, ldc, stride_c, batch));
+  return gk__check_size("gk_matmul", "C", c, gk__matrix_extent(m, n, p.ldc, p.stride_c, p.batch));
 }
 
 /* The types of a product. One assertion explains an unsupported combination, so the call continues with types that
