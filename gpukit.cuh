@@ -5643,14 +5643,6 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   gk__condition condition = gk__condition();
   size_t max_blocks = 0; /* of a launch; 0: no limit */
   explicit gk__matmul_output(const Func &f = Func()) : func(f) {}
-  /* Makes C the rectangle of it that begins at (row_idx, col_idx), and ends where C does if that is sooner. */
-  void take_panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) {
-    c += row_idx * ldc + col_idx;
-    m = m - row_idx < row_count ? m - row_idx : row_count;
-    n = n - col_idx < col_count ? n - col_idx : col_count;
-    first_row += row_idx;
-    first_col += col_idx;
-  }
   size_t limited(size_t blocks) const { return gk__limited_blocks(blocks, max_blocks); }
   /* The partitions of a tile that are work tiles of their own. */
   GK__D unsigned work_partitions() const { return partials ? partitions : 1; }
@@ -5689,15 +5681,23 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
     b += products * stride_b;
     this->c += products * this->stride_c;
   }
-  /* The product for a rectangle of C, with the same partitions of k. */
-  gk__matmul_args panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) const {
-    gk__matmul_args sub = *this;
-    sub.a += row_idx * (trans_a ? 1 : lda);
-    sub.b += col_idx * (trans_b ? ldb : 1);
-    sub.take_panel(row_idx, col_idx, row_count, col_count);
-    return sub;
+  /* Moves on to these rows of A and columns of B. */
+  void skip_outer(size_t row_count, size_t col_count) {
+    a += row_count * (trans_a ? 1 : lda);
+    b += col_count * (trans_b ? ldb : 1);
   }
 };
+/* The product for the rectangle of C that begins at (row_idx, col_idx), and ends where C does if that is sooner. It has
+ * the same partitions of k. */
+template <class Args> Args gk__panel(Args p, size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) {
+  p.skip_outer(row_idx, col_idx);
+  p.c += row_idx * p.ldc + col_idx;
+  p.m = p.m - row_idx < row_count ? p.m - row_idx : row_count;
+  p.n = p.n - col_idx < col_count ? p.n - col_idx : col_count;
+  p.first_row += row_idx;
+  p.first_col += col_idx;
+  return p;
+}
 
 /* The number of tiles, or of other units, that cover an extent of a product, or m x n. */
 GK__HD size_t gk__tile_count(size_t extent, size_t tile_extent) { return gk_ceil_div(extent, tile_extent); }
@@ -5744,8 +5744,8 @@ template <class Plan> struct gk__cut_plan {
   /* Calls run_panel(args, plan) for each panel of a product. */
   template <class Args, class Run> cudaError_t run(const Args &p, const Run &run_panel) const {
     if (!is_cut()) return run_panel(p, plan);
-    GK_TRY(run_panel(p.panel(0, 0, m, n), plan));
-    return run_panel(p.panel(m < all_m ? m : 0, n < all_n ? n : 0, all_m, all_n), rest_plan);
+    GK_TRY(run_panel(gk__panel(p, 0, 0, m, n), plan));
+    return run_panel(gk__panel(p, m < all_m ? m : 0, n < all_n ? n : 0, all_m, all_n), rest_plan);
   }
 };
 
@@ -5858,14 +5858,12 @@ template <int Cols, int Threads, int Width> struct gk__copy_map {
 };
 /* Here a warp copies single elements of four rows and eight columns. */
 template <int Cols, int Threads> struct gk__transpose_map {
-  static const int vector_width = 1, warps = Threads / 32, octets = Cols / 8;
-  static const int warps_n = warps < octets ? warps : octets; /* warps side by side */
+  static const int vector_width = 1, warps_n = Cols / 8; /* warps side by side */
+  static_assert(Threads / 32 % warps_n == 0, "all warps copy whole rows");
   static __device__ int row_idx(int t) { return t % 32 / 8 + t / 32 / warps_n * 4; }
   static __device__ int col_idx(int t) { return t % 8 + t / 32 % warps_n * 8; }
-  static __device__ constexpr int row_offset(int v) {
-    return warps >= octets ? warps / octets * 4 * v : v / (octets / warps_n) * 4;
-  }
-  static __device__ constexpr int col_offset(int v) { return warps >= octets ? 0 : v % (octets / warps_n) * 8 * warps; }
+  static __device__ constexpr int row_offset(int v) { return Threads / 32 / warps_n * 4 * v; }
+  static __device__ constexpr int col_offset(int) { return 0; }
 };
 
 /* Loads one operand to shared memory, one stage at a time: TileDepth of k by Outer rows of A or columns of B.
@@ -6010,15 +6008,13 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     } else {
       transfer<by_element, false, Store>(shared_tile, leading_dim, k_left);
     }
+    if (async || Store) source += k_major ? TileDepth : TileDepth * leading_dim;
   }
   GK__D void fetch(Acc *shared_tile, size_t leading_dim, int k_left) {
     dispatch<false>(shared_tile, leading_dim, k_left);
-    if (async) source += k_major ? TileDepth : TileDepth * leading_dim;
   }
   GK__D void store(Acc *shared_tile, size_t leading_dim, int k_left) {
-    if (async) return;
-    dispatch<true>(shared_tile, leading_dim, k_left);
-    source += k_major ? TileDepth : TileDepth * leading_dim;
+    if (!async) dispatch<true>(shared_tile, leading_dim, k_left);
   }
 };
 
@@ -7504,7 +7500,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
     gk__thin_reduce_rows(sum, shared);
   }
   const int r = t / block_cols, col_idx = t % block_cols;
-  if (r >= Rows || r >= row_count || col_idx >= col_count) return;
+  if (r >= row_count || col_idx >= col_count) return;
   const Acc value[1] = {shared[r * block_cols + col_idx]};
   const size_t x_idx = static_cast<size_t>(r), y_idx = col0 + static_cast<size_t>(col_idx);
   const size_t c_row = p.transposed ? y_idx : x_idx, c_col = p.transposed ? x_idx : y_idx;
@@ -7675,7 +7671,8 @@ cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_
   }
   for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
     for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
-      const Args panel = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
+      const Args panel =
+          gk__panel(p, row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
       GK_TRY(gk__launch_batches(panel, gk__tile_count(panel.m, panel.n, tile_m, tile_n) * blocks_per_tile,
                                 blocks_per_tile > 1, call, launch));
       if (call->measuring) return cudaSuccess; /* no later panel needs more */
@@ -7768,13 +7765,9 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
     b.advance(products * b.stride_batch);
     this->c += products * this->stride_c;
   }
-  /* The product for a rectangle of C. */
-  gk__tensor_args panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) const {
-    gk__tensor_args sub = *this;
-    sub.a.skip_outer(row_idx);
-    sub.b.skip_outer(col_idx);
-    sub.take_panel(row_idx, col_idx, row_count, col_count);
-    return sub;
+  void skip_outer(size_t row_count, size_t col_count) {
+    a.skip_outer(row_count);
+    b.skip_outer(col_count);
   }
 };
 /* The number of bfloat16 terms of a float in emulated fp32. */
@@ -7794,22 +7787,6 @@ static const unsigned gk__prepare_threads = 256;
 struct gk__prepare_tiling {
   unsigned threads_x, threads_y, rows_per_thread, tiles_x, tiles_y, tile_count;
 };
-inline gk__prepare_tiling gk__plan_prepare_tiling(size_t row_count, size_t vectors_per_row, size_t batch,
-                                                  unsigned rows_per_load, int sms) {
-  gk__prepare_tiling t = {1, 1, 16, 1, 1, 0};
-  if (batch == 0) return t;
-  const size_t max_threads_x = 32, tiles_x = gk_ceil_div(vectors_per_row, max_threads_x);
-  t.tiles_x = static_cast<unsigned>(tiles_x);
-  t.threads_x = static_cast<unsigned>(gk_ceil_div(vectors_per_row, tiles_x));
-  t.threads_y = gk__prepare_threads / t.threads_x;
-  const size_t enough = static_cast<size_t>(sms) * 8;
-  while (t.rows_per_thread > rows_per_load &&
-         gk_ceil_div(row_count, static_cast<size_t>(t.threads_y * t.rows_per_thread)) * t.tiles_x * batch < enough)
-    t.rows_per_thread /= 2;
-  t.tiles_y = static_cast<unsigned>(gk_ceil_div(row_count, static_cast<size_t>(t.threads_y * t.rows_per_thread)));
-  t.tile_count = static_cast<unsigned>(t.tiles_x * t.tiles_y * batch);
-  return t;
-}
 /* An operand as the caller stores it, and where its prepared copy goes. */
 template <class Item> struct gk__raw_operand {
   const Item *from;
@@ -7928,17 +7905,20 @@ template <int Preparation> struct gk__prepared_vector {
   static const bool transposes = Preparation != GK__PREPARE_COPY;
 #endif
 };
-/* The magnitudes, as bits of a float, that emulated fp32 can represent: from `least` to below `limit`. */
-struct gk__split_range {
-  unsigned least, limit;
-  GK__D bool excludes(unsigned bits) const {
-    const unsigned magnitude = bits & 0x7fffffffu;
-    return (magnitude != 0 && magnitude < least) || magnitude >= limit;
-  }
-};
+/* Emulated fp32 is as accurate as fp32 while no bf16 term, and no product of terms that counts, leaves the range of a
+ * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
+ * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
+ * a sum stays below 2^126. */
+GK__HD unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
+inline unsigned gk__max_split_bits(size_t k) { return (127u + (126u - gk__ceil_log2(k)) / 2) << 23; }
+/* Whether emulated fp32 cannot represent a float: its magnitude, as bits, is below the least one or reaches `limit`. */
+GK__D bool gk__split_excludes(unsigned bits, unsigned limit) {
+  const unsigned magnitude = bits & 0x7fffffffu;
+  return (magnitude != 0 && magnitude < gk__min_split_bits()) || magnitude >= limit;
+}
 /* Stores a vector, or each of its terms. Returns whether terms cannot represent one of its elements. */
 template <int Preparation>
-GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t to_term, const gk__split_range &range) {
+GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t to_term, unsigned limit) {
   const int terms = Preparation == GK__PREPARE_BF16_TERMS ? GK__BF16_TERMS : 1;
   gk__word16 term[terms];
   bool out_of_range = false;
@@ -7951,7 +7931,7 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
       GK__UNROLL
       for (int j = 0; j < terms; j++) term[j].word[i / 2] = low[j] >> 16 | high[j];
       GK__UNROLL
-      for (int j = 0; j < 2; j++) out_of_range |= range.excludes(word[i + j]);
+      for (int j = 0; j < 2; j++) out_of_range |= gk__split_excludes(word[i + j], limit);
     }
   } else {
     GK__UNROLL
@@ -7970,7 +7950,7 @@ template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> 
   static const unsigned col_count = 32, vectors = gk__prepare_threads / col_count, row_count = vectors * items;
   unsigned word[row_count][col_count + 1]; /* padded: fewer bank conflicts */
   template <class Item>
-  GK__D bool prepare(const gk__raw_operand<Item> &p, size_t matrix, unsigned in_matrix, const gk__split_range &range) {
+  GK__D bool prepare(const gk__raw_operand<Item> &p, size_t matrix, unsigned in_matrix, unsigned limit) {
     const unsigned x = threadIdx.x % col_count, y = threadIdx.x / col_count;
     const unsigned rows_per_pass = gk__prepare_threads / col_count;
     const unsigned to_row = threadIdx.x / vectors, to_vector = threadIdx.x % vectors;
@@ -7994,7 +7974,7 @@ template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> 
                                            p.dest + matrix * p.to_stride + (col0 + to_row) * p.to_ld +
                                                (row0 + to_vector * items) *
                                                    gk__prepared_vector<Preparation>::item_bytes,
-                                           p.to_term, range);
+                                           p.to_term, limit);
   }
 };
 /* Never runs, unless a program links code for sm_90 and sm_90a of one version and tag (section 22): then the strict
@@ -8009,7 +7989,7 @@ template <int Preparation> struct gk__transpose_tile<Preparation, false> {
 template <int Preparation, class Item>
 __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Preparation>::transposes ? 3 : 0)
     gk__prepare_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
-                       gk__split_range range, unsigned *strict) {
+                       unsigned limit, unsigned *strict) {
   typedef gk__prepared_vector<Preparation> prepared;
   __shared__ gk__transpose_tile<Preparation> transpose_tile;
   gk__wait_for_earlier_work();
@@ -8023,7 +8003,7 @@ __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Prepa
     const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
     const size_t matrix = tile_idx / matrix_tiles;
     if (Preparation != GK__PREPARE_COPY && p.transposed) {
-      if (transpose_tile.prepare(p, matrix, in_matrix, range)) out_of_range = true;
+      if (transpose_tile.prepare(p, matrix, in_matrix, limit)) out_of_range = true;
       continue;
     }
     /* The first vector of this thread. */
@@ -8053,7 +8033,7 @@ __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Prepa
       for (unsigned i = 0; i < prepared::rows_per_load; i++) {
         if (done + i * rows_per_pass >= row_count) break;
         vectors[i].shift_and_pad(p.col_count - col_idx);
-        if (gk__store_prepared<Preparation>(vectors[i].word, dest + i * (rows_per_pass * p.to_ld), p.to_term, range))
+        if (gk__store_prepared<Preparation>(vectors[i].word, dest + i * (rows_per_pass * p.to_ld), p.to_term, limit))
           out_of_range = true;
       }
       from += prepared::rows_per_load * rows_per_pass * p.leading_dim;
@@ -8064,29 +8044,37 @@ __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Prepa
     atomicExch(strict, 1u);
 }
 
-/* Emulated fp32 is as accurate as fp32 while no bf16 term, and no product of terms that counts, leaves the range of a
- * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
- * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
- * a sum stays below 2^126. */
-inline unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
-inline unsigned gk__max_split_bits(size_t k) { return (127u + (126u - gk__ceil_log2(k)) / 2) << 23; }
+/* The tiling of an operand that is prepared; without tiles if none is needed. */
+template <int Preparation, class Item>
+gk__prepare_tiling gk__plan_prepare_tiling(const gk__raw_operand<Item> &p, int sms) {
+  typedef gk__prepared_vector<Preparation> prepared;
+  typedef gk__transpose_tile<Preparation> transpose_tile;
+  gk__prepare_tiling t = {1, 1, 16, 1, 1, 0};
+  if (p.batch == 0) return t;
+  size_t tile_rows = transpose_tile::row_count, tiles_x = gk__tile_count(p.col_count, transpose_tile::col_count);
+  if (!p.transposed) {
+    const size_t vectors = gk__tile_count(p.col_count, prepared::items), enough = static_cast<size_t>(sms) * 8;
+    tiles_x = gk__tile_count(vectors, 32);
+    t.threads_x = static_cast<unsigned>(gk_ceil_div(vectors, tiles_x));
+    t.threads_y = gk__prepare_threads / t.threads_x;
+    while (t.rows_per_thread > prepared::rows_per_load &&
+           gk__tile_count(p.row_count, t.threads_y * t.rows_per_thread) * tiles_x * p.batch < enough)
+      t.rows_per_thread /= 2;
+    tile_rows = t.threads_y * t.rows_per_thread;
+  }
+  t.tiles_x = static_cast<unsigned>(tiles_x);
+  t.tiles_y = static_cast<unsigned>(gk__tile_count(p.row_count, tile_rows));
+  t.tile_count = static_cast<unsigned>(t.tiles_x * t.tiles_y * p.batch);
+  return t;
+}
 /* Launches the kernel for both operands, with at most block_limit blocks (0: no limit), but one for each operand. If
  * there is more work than resident blocks can do at once, each operand gets half of the blocks, or as many as it has
  * work tiles; if the caller limits the blocks, also those that the other one leaves. */
 template <int Preparation, class Item>
 cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, size_t k, unsigned *strict,
                                  bool persistent, size_t block_limit, const gk__product_call &call) {
-  typedef gk__prepared_vector<Preparation> prepared;
-  typedef gk__transpose_tile<Preparation> transpose_tile;
-  for (gk__raw_operand<Item> *p : {&a, &b}) {
-    const size_t items = prepared::items, tile_rows = transpose_tile::row_count, tile_cols = transpose_tile::col_count;
-    p->tiling = gk__plan_prepare_tiling(p->row_count, gk_ceil_div(p->col_count, items), p->batch,
-                                        prepared::rows_per_load, call.gpu.sms);
-    if (!p->transposed) continue; /* else its tiles are of another size */
-    p->tiling.tiles_x = static_cast<unsigned>(gk_ceil_div(p->col_count, tile_cols));
-    p->tiling.tiles_y = static_cast<unsigned>(gk_ceil_div(p->row_count, tile_rows));
-    p->tiling.tile_count = static_cast<unsigned>(p->tiling.tiles_x * p->tiling.tiles_y * p->batch);
-  }
+  a.tiling = gk__plan_prepare_tiling<Preparation>(a, call.gpu.sms);
+  b.tiling = gk__plan_prepare_tiling<Preparation>(b, call.gpu.sms);
   const size_t max_blocks = gk__limited_blocks(static_cast<size_t>(call.gpu.sms) * 16, block_limit),
                half_blocks = max_blocks > 1 ? max_blocks / 2 : 1;
   const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
@@ -8102,7 +8090,7 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
   const bool start_early = persistent && !block_limit && elements <= (size_t(1) << 22);
   return gk__launch_product(call, GK__KERNEL(gk__prepare_kernel<Preparation, Item>), blocks_a + blocks_b,
                             gk__prepare_threads, 0, a, b, static_cast<unsigned>(blocks_a), start_early,
-                            gk__split_range{gk__min_split_bits(), gk__max_split_bits(k)}, strict);
+                            gk__max_split_bits(k), strict);
 }
 
 /* --- Tensor cores: portable kernels, mma.sync --------------------------------------------------------------------
@@ -8349,15 +8337,14 @@ GK__D void gk__fill_mma_ring(LoaderA &a, LoaderB &b, unsigned char *ring, unsign
 }
 
 /* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. Floats are rounded to tf32. */
-template <class Element, int Outer, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
+template <class Element, int Outer, int OuterRows, bool IsA> struct gk__mma_fragment_reader {
   static const int element_bytes = gk__tensor_type<Element>::bytes, fragments = OuterRows / 16;
   static const int row_bytes = Outer * element_bytes; /* MN-major */
   unsigned offset;
   bool k_major;
-  GK__D gk__mma_fragment_reader(unsigned outer0, int operand_k_major) {
+  GK__D gk__mma_fragment_reader(unsigned outer0, bool is_k_major) : k_major(is_k_major) {
     const unsigned lane_id = gk_lane(), outer_half = IsA ? lane_id / 8 % 2 : lane_id / 16,
                    k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
-    k_major = Order == GK__ANY_MAJOR ? operand_k_major != 0 : Order == GK__K_MAJOR;
     if (k_major)
       offset = gk__k_major_offset(outer0 + outer_half * 8 + lane_id % 8, k_half);
     else if (element_bytes == 2)
@@ -8508,10 +8495,8 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
         p.a, work.batch, work.row0, p.m, k_begin, k_end);
     gk__mma_loader<Element, Config::bn, Config::thread_count, Config::terms, Config::order_b> b(
         p.b, work.batch, work.col0, p.n, k_begin, k_end);
-    const gk__mma_fragment_reader<Element, Config::bm, Config::wm, true, Config::order_a> reader_a(row_idx,
-                                                                                                   p.a.k_major);
-    const gk__mma_fragment_reader<Element, Config::bn, Config::wn, false, Config::order_b> reader_b(col_idx,
-                                                                                                    p.b.k_major);
+    const gk__mma_fragment_reader<Element, Config::bm, Config::wm, true> reader_a(row_idx, a.k_major);
+    const gk__mma_fragment_reader<Element, Config::bn, Config::wn, false> reader_b(col_idx, b.k_major);
     gk__mma_multiply<Element>(acc, a, b, reader_a, reader_b, ring,
                               static_cast<unsigned>(gk_ceil_div(k_end - k_begin, stage_depth)));
   }

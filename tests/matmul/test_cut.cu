@@ -22,19 +22,19 @@ static hook_cut_plan<made_up_plan> made_up_parts(size_t m, size_t n, int launch_
   parts.cut_after_waves(10, 20, 12, launch_cost, made_up);
   return parts;
 }
-/* Records the rectangles of C. */
+/* The arguments of a product without operands: the rectangle of C. */
 struct rectangle {
-  size_t row_idx, col_idx, m, n;
-  rectangle panel(size_t i, size_t j, size_t rows, size_t cols) const {
-    return {row_idx + i, col_idx + j, rows < m - i ? rows : m - i, cols < n - j ? cols : n - j};
-  }
+  size_t first_row, first_col, m, n, c, ldc;
+  rectangle(size_t row_idx, size_t col_idx, size_t rows, size_t cols)
+      : first_row(row_idx), first_col(col_idx), m(rows), n(cols), c(0), ldc(0) {}
+  void skip_outer(size_t, size_t) {}
   bool operator==(const rectangle &o) const {
-    return row_idx == o.row_idx && col_idx == o.col_idx && m == o.m && n == o.n;
+    return first_row == o.first_row && first_col == o.first_col && m == o.m && n == o.n;
   }
 };
 static std::vector<rectangle> rectangles_of(const hook_cut_plan<made_up_plan> &parts, std::vector<bool> *small) {
   std::vector<rectangle> all;
-  const rectangle whole = {0, 0, parts.all_m, parts.all_n};
+  const rectangle whole(0, 0, parts.all_m, parts.all_n);
   EXPECT_OK(parts.run(whole, [&](const rectangle &part, const made_up_plan &plan) {
     all.push_back(part), small->push_back(plan.small);
     return cudaSuccess;

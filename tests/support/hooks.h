@@ -93,7 +93,6 @@
 #define hook_max_split_bits gk__max_split_bits
 #define hook_measure_partials gk__measure_partials
 #define hook_measured_reduce_costs gk__measured_reduce_costs
-#define hook_min_split_bits gk__min_split_bits
 #define hook_matmul_gpu gk__matmul_gpu
 #define hook_mma_plan gk__mma_plan
 #define hook_mma_run gk__mma_run
