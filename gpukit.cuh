@@ -10424,22 +10424,28 @@ gk__small_tile_kernel(const gk__matmul_args<float, float, float, Func> &p) {
   return gk__portable_kernel<gk__small_block, args>(GK__KERNEL(gk__small_kernel<args>));
 }
 /* Whether rows and matrices begin at multiples of four elements. */
-template <class Item> bool gk__has_vector_rows(const Item *from, size_t leading_dim, size_t stride) {
+template <class Item> GK__HD bool gk__has_vector_rows(const Item *from, size_t leading_dim, size_t stride) {
   return reinterpret_cast<uintptr_t>(from) % (4 * sizeof(Item)) == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
 }
 /* Where rows of C are not aligned, a thread stores its accumulators one by one, 16 bytes from those of the next thread.
  * With short k it is faster to store whole rows through shared memory: 2349 x 3902 x 33 takes 0.53 of the time, 1362 x
  * 1893 x 70 0.79, 3001 x 1027 x 257 0.89 and 1443 x 3342 x 690 as long; 4775 x 4154 x 1197 1.02 (H200, sm_90). */
-struct gk__rows_block : gk__fma_block<64, 128, 8, 3> {
+struct gk__fma_block_64x128 : gk__fma_block<64, 128, 8, 3> {
   /* The tile in shared memory takes the place of the operands. */
   template <class Args>
   static GK__D void store(const sums &acc, float *c_tile, const Args &p, const gk__work_tile &work, int first_idx,
                           int vector_count) {
     typedef gk__shared_tile<bm, bn, sums::thread_count> shared_tile;
     typedef gk__vector<float, sums::vector_width> vector;
-    static_assert(shared_tile::bytes <= gk__operand_loaders<gk__rows_block, typename Args::item_type, float>::items *
-                                            stages * static_cast<int>(sizeof(float)),
+    static_assert(shared_tile::bytes <=
+                      gk__operand_loaders<gk__fma_block_64x128, typename Args::item_type, float>::items * stages *
+                          static_cast<int>(sizeof(float)),
                   "the tile fits into the ring of the operands");
+    const size_t most_k = 768;
+    if (p.partials || p.k > most_k || gk__has_vector_rows(p.c, p.ldc, p.stride_c)) {
+      gk__store_work_tile<gk__register_tile>(acc, p, work, first_idx, vector_count);
+      return;
+    }
     gk__ptx_cp_async_wait_group<0>();
     __syncthreads();
     GK__UNROLL
@@ -10448,21 +10454,15 @@ struct gk__rows_block : gk__fma_block<64, 128, 8, 3> {
       if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
     }
     __syncthreads();
-    if (threadIdx.x < sums::thread_count) gk__store_work_tile<shared_tile>(c_tile, p, work);
+    if (threadIdx.x < sums::thread_count) shared_tile::store(c_tile, p.epilogue_of_c(work.batch), work.row0, work.col0);
   }
 };
-template <class Args> bool gk__matmul_by_rows(const Args &p) {
-  const size_t most_k = 768;
-  return p.k <= most_k && p.partitions <= static_cast<unsigned>(gk__rows_block::groups) &&
-         !gk__has_vector_rows(p.c, p.ldc, p.stride_c);
-}
 /* The portable kernel that a plan names. The last argument is of the accumulators' type. */
 template <class Args>
 gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const gk__matmul_gpu &, float) {
   if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
   if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<gk__fma_block<64, 64, 8, 4>, Args>();
-  if (gk__matmul_by_rows(p)) return gk__portable_kernel<gk__rows_block, Args>();
-  return gk__portable_kernel<gk__fma_block<64, 128, 8, 3>, Args>();
+  return gk__portable_kernel<gk__fma_block_64x128, Args>();
 }
 template <class Args>
 gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const gk__matmul_gpu &gpu, double) {
@@ -10477,13 +10477,19 @@ gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const g
   return gk__portable_kernel<gk__mma_f64_block<32, 64, 16, 4>, Args>();
 }
 
-/* The kernel of gk__turn_facts. The argument is of the accumulators' type. */
-template <class Args> gk__tile_kernel<Args> gk__turn_kernel(float) {
-  return gk__portable_kernel<gk__in_turn<gk__fma_block<64, 128, 8, 3>>, Args>();
-}
-template <class Args> gk__tile_kernel<Args> gk__turn_kernel(double) {
-  return gk__portable_kernel<gk__in_turn<gk__mma_f64_block<32, 64, 16, 4>>, Args>();
-}
+/* The portable kernels of gk__turn_facts. Batches of half types are strict only if they are tiny. */
+template <class Config, class Args> struct gk__turn_kernel {
+  static gk__tile_kernel<Args> get() { return gk__portable_kernel<gk__in_turn<Config>, Args>(); }
+  static bool takes(const gk__matmul_gpu &gpu) { return gpu.has_smem(2 * get().ring_bytes); }
+  static cudaError_t run(const Args &p, gk__product_call *call) { return gk__matmul_tiles(get(), p, call); }
+};
+template <class Args> struct gk__turn_path : gk__no_path {};
+template <class Out, class Func>
+struct gk__turn_path<gk__matmul_args<float, Out, float, Func>>
+    : gk__turn_kernel<gk__fma_block<64, 128, 8, 3>, gk__matmul_args<float, Out, float, Func>> {};
+template <class Out, class Func>
+struct gk__turn_path<gk__matmul_args<double, Out, double, Func>>
+    : gk__turn_kernel<gk__mma_f64_block<32, 64, 16, 4>, gk__matmul_args<double, Out, double, Func>> {};
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
  *
@@ -10819,14 +10825,13 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
-  const gk__tile_kernel<Args> turn_kernel = gk__turn_kernel<Args>(Acc());
   const gk__cut_plan<gk__tile_choice> cut =
       gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
-                             gk__hopper_path<Args>::hopper(p), call->gpu.has_smem(2 * turn_kernel.ring_bytes)});
+                             gk__hopper_path<Args>::hopper(p), gk__turn_path<Args>::takes(call->gpu)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);
-    if (choice.in_turn) return gk__matmul_tiles(turn_kernel, panel, call);
+    if (choice.in_turn) return gk__turn_path<Args>::run(panel, call);
     return gk__matmul_tiles(gk__portable_kernel_of(panel, tile_facts.plan, call->gpu, Acc()), panel, call);
   };
   if (cut.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {

@@ -248,7 +248,6 @@ TEST(partitions_in_turn) {
   check_in_turn<float, float, hook_identity>(64, 128, 64, 32);
   check_in_turn<double, double, by_place>(40, 70, 90, 16);
   check_in_turn<double, double, hook_identity>(65, 128, 200, 48);
-  check_in_turn<__half, float, hook_identity>(63, 250, 100, 32);
 }
 
 TEST(split_tiles_of_halves) {
