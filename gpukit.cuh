@@ -2031,7 +2031,7 @@ GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel,
  * bytes for a flag of emulated products (section 19). The copies of A and B follow, aligned to as many bytes. */
 #define GK__STATE_BYTES 256u
 #define GK__REDUCE_BYTES 32768u
-#define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES) /* where the slots of scans begin */
+#define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES) /* where the slots of scans begin, and partials */
 #define GK__MATRIX_BYTES (512u << 10) /* limit of the slots of rows and columns, in the same place */
 #define GK__WORK_FRONT 256u
 #define GK__WORK_EXTRA (2 * GK__WORK_FRONT) /* what a work area has beside copies: the front, and a gap before B's */
@@ -2113,8 +2113,8 @@ GK__CPP_HOST_FUNCTIONS(GK__LABEL)
 
 GK__NAMESPACE(TEMPLATES) {
 
-/* For a step that is made after an error, too, such as one that frees memory: the status before it, whose detail stays,
- * or if that is a success, that of the step. */
+/* The first error of two steps, of which the second one runs even if the first one failed, as one that frees memory
+ * does: `status`, whose detail stays, or if that is a success, `code`. */
 inline cudaError_t gk__first_error(cudaError_t status, cudaError_t code, const char *what) {
   return status == cudaSuccess ? gk__failed(code, what) : status;
 }
@@ -2224,7 +2224,7 @@ enum { GK__ALLCLOSE_PART = 1024 };
 template <class Item> struct gk__host_items {
   const Item *items;
   bool fetch(size_t, size_t) {
-    if (!items) (void)GK__INVALID("gk_allclose: an array in host memory is NULL");
+    if (!items) GK__INVALID("gk_allclose: an array in host memory is NULL");
     return items != NULL;
   }
   const Item &operator[](size_t i) const { return items[i]; }
@@ -2335,7 +2335,7 @@ template <class Function> cudaError_t gk_bench(Function function, const gk_bench
 
 /* --- Arrays as arguments -------------------------------------------------------------------------------------------*/
 
-/* In kernels a computed input has the operators of a pointer that they use. */
+/* In kernels a computed input has those operators of a pointer that they use. */
 template <class Item, class Func> struct gk__computed {
   Func f;
   size_t first_idx;
@@ -4069,7 +4069,8 @@ enum {
   GK__COLUMN_BLOCK = 1024, /* the most threads of a block that reduces columns */
   GK__SHORT_ROW = 2        /* vectors */
 };
-/* On any GPU plans are for so many SMs and resident threads per SM: these keep the memory of a large one busy. */
+/* Plans assume this many SMs and resident threads per SM on every GPU, so the bits do not depend on the device. These
+ * keep the memory of a large GPU busy. */
 #define GK__MATRIX_SMS 128u
 #define GK__MATRIX_SM_THREADS 1024u
 #define GK__MATRIX_THREADS (GK__MATRIX_SMS * GK__MATRIX_SM_THREADS)
@@ -5573,7 +5574,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     if (beta != Acc(0)) value = gk__fma(beta, gk__convert<Acc, Out>::from(old), value);
     return gk__convert<Out, Acc>::from(call(value, row_idx, col_idx));
   }
-  /* The same for the part of the matrix that begins at (row_idx, col_idx). */
+  /* The epilogue of the part of the matrix that begins at (row_idx, col_idx). */
   GK__D gk__epilogue from(size_t row_idx, size_t col_idx) const {
     gk__epilogue sub = *this;
     sub.dest += row_idx * leading_dim + col_idx;
@@ -6216,8 +6217,8 @@ struct gk__raster_tile {
 
 /* A work tile: one tile of C and one partition of k. */
 struct gk__work_tile {
-  unsigned batch, partition; /* partition: of k */
-  size_t row0, col0;         /* its first row and column in C */
+  unsigned batch, partition;
+  size_t row0, col0; /* its first row and column in C */
 };
 /* The work tiles of a kernel with tiles of Config come in raster order, then partitions, then the batch. */
 template <class Config, class Args>
@@ -6999,13 +7000,6 @@ template <int Stages, int StageBytes> struct gk__pipeline_state {
   }
 };
 
-/* A barrier of the cluster. Of memory accesses it orders the initialisation of mbarriers alone. */
-GK__D void gk__cluster_barrier_relaxed() {
-  __syncwarp();
-  gk__ptx_barrier_cluster_arrive_relaxed();
-  gk__ptx_barrier_cluster_wait_acquire();
-}
-
 /* The loads and the MMAs of a thread for one stage. The storage order of the operands is known at compile time, so that
  * all loads of a stage have one address and constant offsets. */
 template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
@@ -7558,7 +7552,7 @@ struct gk__product_call {
   }
   /* Ends measuring: takes the caller's scratch, or temporary memory, if any of the launches needs some. */
   cudaError_t begin() {
-    const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES;
+    const size_t front = GK__SCAN_OFFSET;
     measuring = false;
     if (least == 0) return cudaSuccess;
     if (given) {
@@ -7743,7 +7737,7 @@ template <class Element> struct gk__operand_view {
   size_t leading_dim;  /* elements from one stored row to the next */
   size_t stride_batch; /* elements from one product to the next; 0: the whole batch shares one matrix */
   size_t stride_term;  /* elements from one bfloat16 term to the next (emulated fp32); else unused */
-  int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
+  bool k_major;        /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
   void advance(size_t elements) {
     data = static_cast<const unsigned char *>(data) + elements * gk__tensor_type<Element>::bytes;
@@ -8263,7 +8257,7 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
   bool k_major;
   GK__D gk__mma_loader(const gk__operand_view<Element> &p, size_t batch, size_t outer0, size_t outer_count,
                        size_t k_begin, size_t k_end) {
-    k_major = Order == GK__ANY_MAJOR ? p.k_major != 0 : Order == GK__K_MAJOR;
+    k_major = Order == GK__ANY_MAJOR ? p.k_major : Order == GK__K_MAJOR;
     stride_term = p.stride_term * element_bytes;
     const unsigned words_per_row = k_major ? GK__STAGE_ROW_BYTES / 16 : Outer * element_bytes / 16;
     const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
@@ -8281,7 +8275,7 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
     const unsigned tile_outer = tile_left < Outer ? static_cast<unsigned>(tile_left) : Outer;
     const unsigned outer_idx = k_major ? row_idx : word_idx * word_items; /* in the tile */
     const unsigned outer_left = outer_idx < tile_outer ? tile_outer - outer_idx : 0;
-    row_count = k_major ? outer_left : outer_left ? stage_depth : 0;
+    row_count = k_major || outer_left == 0 ? outer_left : stage_depth;
     bytes = !k_major && outer_left < word_items ? outer_left * element_bytes : 16;
     const size_t outer = outer0 + outer_idx;
     from = static_cast<const unsigned char *>(p.data) + batch * p.stride_batch * element_bytes +
@@ -9307,6 +9301,13 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Bloc
       gk__shift_accumulators<32>(acc);
     }
   }
+}
+
+/* A barrier of the cluster. Of memory accesses it orders the initialisation of mbarriers alone. */
+GK__D void gk__cluster_barrier_relaxed() {
+  __syncwarp();
+  gk__ptx_barrier_cluster_arrive_relaxed();
+  gk__ptx_barrier_cluster_wait_acquire();
 }
 
 /* The cluster reduction. Each of the blocks that split the k of a tile has the accumulators of one partition. It sends
@@ -10460,8 +10461,11 @@ struct gk__fma_block_64x128 : gk__fma_block<64, 128, 8, 3> {
 /* The portable kernel that a plan names. The last argument is of the accumulators' type. */
 template <class Args>
 gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const gk__matmul_gpu &, float) {
+  /* Half types take the tile of 64 x 128 for this one, too: large strict products of them are rare. */
+  const bool is_half = gk__half_traits<typename Args::item_type>::is_half;
+  typedef typename std::conditional<is_half, gk__fma_block_64x128, gk__fma_block<64, 64, 8, 4>>::type square_block;
   if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
-  if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<gk__fma_block<64, 64, 8, 4>, Args>();
+  if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<square_block, Args>();
   return gk__portable_kernel<gk__fma_block_64x128, Args>();
 }
 template <class Args>
@@ -11097,7 +11101,7 @@ cudaError_t gk__describe_path(const Args &p, const gk__product_plan &plan, gk_pl
   if (plan.plan == GK_PLAN_MMA)
     GK_TRY(plan.precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(p, &mma_cut, call)
                                                    : gk__plan_mma<1, element_type>(p, &mma_cut, call));
-  if (call->least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + call->least;
+  if (call->least) path->scratch_bytes = GK__SCAN_OFFSET + call->least;
   return cudaSuccess;
 }
 
@@ -11441,7 +11445,7 @@ struct gk__dist_context {
     if (result == ncclInvalidArgument || result == ncclInvalidUsage) code = cudaErrorInvalidValue;
     if (result == ncclInProgress) {
       code = cudaErrorNotSupported;
-      message = "the communicator does not block, as these calls want it to";
+      message = "these calls need a communicator that blocks";
     }
     return gk__fail(code, "%s: %s: %s%s%s", call, what, ncclGetErrorString(result), message && message[0] ? ": " : "",
                     message ? message : "");
@@ -11794,8 +11798,8 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
   const bool abort_failed = aborted != ncclSuccess;
   if (abort_comm) outcome = "the communicator has been aborted, and may not be used any more";
   if (abort_failed) outcome = "ncclCommAbort failed, too: ";
-  return gk__fail(code, "%s: %s after %llu ms; %s%s; what the stream was to make is not valid", ctx.call, cause,
-                  waited_ms, outcome, abort_failed ? ncclGetErrorString(aborted) : "");
+  return gk__fail(code, "%s: %s after %llu ms; %s%s; the results of the work on the stream are not valid", ctx.call,
+                  cause, waited_ms, outcome, abort_failed ? ncclGetErrorString(aborted) : "");
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
@@ -12287,7 +12291,7 @@ GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, i
     if (gk__is_sticky(code))
       gk__failed(code, "CUDA's last error");
     else
-      gk__fail(code, "CUDA's last error, now cleared: of this launch or of an earlier call that nobody checked");
+      gk__fail(code, "CUDA's last error, now cleared: of this launch or of an earlier call that was not checked");
     return gk__check_cuda(code, "kernel launch", file, line);
   }
   code = gk__debug_wait(stream);
@@ -13045,7 +13049,7 @@ GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, si
   const size_t row_bytes = gk__saturated_product(row_count, scan_bytes - GK__SCAN_OFFSET);
   return gk__saturated_sum(gk__larger(row_bytes, GK__MATRIX_BYTES), GK__SCAN_OFFSET);
 }
-GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
+GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__SCAN_OFFSET + GK__PARTIALS_BYTES; }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_TERMS matrices of bfloat16.
  * It is that of the larger layout, K-major or MN-major. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
@@ -13163,7 +13167,7 @@ template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_
   case GK_OP_MAX: return call(gk_op_max(), args...);
   case GK_OP_ARGMIN:
   case GK_OP_ARGMAX: return GK__INVALID("%s: argmin and argmax have another result: call gk_argreduce", name);
-  default: return GK__INVALID("%s: operator %d is none that it knows", name, static_cast<int>(operation));
+  default: return GK__INVALID("%s: operator %d is not a gk_op", name, static_cast<int>(operation));
   }
 }
 /* CArg is C's struct of value and index, such as gk_arg_f32, which has the layout of the C++ template's. */
@@ -13244,7 +13248,7 @@ GK__SAVED_MACROS(GK__POP)
  *           mma.sync, large ones, which may be computed in two parts, batches that tensor cores now compute, and strict
  *           products whose k is split into other partitions.
  *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
- *           Mended: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
+ *           Fixed: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
  *   0.1.0   the six areas
  * ==================================================================================================================*/
 
