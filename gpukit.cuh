@@ -7737,7 +7737,7 @@ template <class Element> struct gk__operand_view {
   size_t leading_dim;  /* elements from one stored row to the next */
   size_t stride_batch; /* elements from one product to the next; 0: the whole batch shares one matrix */
   size_t stride_term;  /* elements from one bfloat16 term to the next (emulated fp32); else unused */
-  bool k_major;        /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
+  int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
   void advance(size_t elements) {
     data = static_cast<const unsigned char *>(data) + elements * gk__tensor_type<Element>::bytes;
@@ -8257,7 +8257,7 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
   bool k_major;
   GK__D gk__mma_loader(const gk__operand_view<Element> &p, size_t batch, size_t outer0, size_t outer_count,
                        size_t k_begin, size_t k_end) {
-    k_major = Order == GK__ANY_MAJOR ? p.k_major : Order == GK__K_MAJOR;
+    k_major = Order == GK__ANY_MAJOR ? p.k_major != 0 : Order == GK__K_MAJOR;
     stride_term = p.stride_term * element_bytes;
     const unsigned words_per_row = k_major ? GK__STAGE_ROW_BYTES / 16 : Outer * element_bytes / 16;
     const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
