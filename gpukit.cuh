@@ -54,7 +54,7 @@
  *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
  *                          program's; see SEVERAL COPIES in section 22
  *   GPUKIT_C_API           with GPUKIT_IMPLEMENTATION: also compiles the functions that C files call (gk_reduce_f32,
- *                          ...). That takes about 70 s, and needs GCC or clang as the host's compiler
+ *                          ...). That takes about a minute, and needs GCC or clang as the host's compiler
  *   GPUKIT_PRODUCTS_F32    in the implementing file and any others: only the former compiles products (gk_matmul, ...)
  *                          of floats, and the others compile in about a second. All must be for the same GPUs. This
  *                          header itself can be the implementing file: nvcc -x cu -DGPUKIT_IMPLEMENTATION
