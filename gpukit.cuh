@@ -5867,11 +5867,16 @@ template <int Cols, int Threads> struct gk__transpose_map {
   static __device__ constexpr int col_offset(int) { return 0; }
 };
 
+/* The elements by which the strict kernels pad a row of an operand in shared memory, against bank conflicts. Natural:
+ * the operand keeps its layout there. */
+template <class Acc, bool Natural> struct gk__row_padding {
+  static const int items = (Natural ? 32 : 16) / static_cast<int>(sizeof(Acc));
+};
+
 /* Loads one operand to shared memory, one stage at a time: TileDepth of k by Outer rows of A or columns of B.
  *
  * In global memory the operand is K-major (the elements of a row of A or a column of B are contiguous) or MN-major. In
- * shared memory it keeps that layout if Natural, and otherwise is shared_tile[k][outer]. Rows of it are padded by `pad`
- * elements against bank conflicts.
+ * shared memory it keeps that layout if Natural, and otherwise is shared_tile[k][outer].
  *
  * A thread copies 16-byte vectors where alignment and leading dimension allow, and single elements otherwise. Doubles
  * are copied by vectors if rows begin at sectors of 32 bytes: copies of 16 bytes bypass the L1 cache, and would read
@@ -5887,7 +5892,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   static const int thread_items = Outer * TileDepth / Threads;
   static const int vector = thread_items < max_vector ? thread_items : max_vector;
   static const unsigned alignment = item_bytes == 8 ? 32 : item_bytes * vector; /* bytes; of rows copied by vectors */
-  static const int pad = 16 / static_cast<int>(sizeof(Acc)) * (Natural ? 2 : 1);
+  static const int pad = gk__row_padding<Acc, Natural>::items;
   static const int pitch_mn_major = Outer + pad, pitch_k_major = TileDepth + pad;
   static const int items_mn_major = TileDepth * pitch_mn_major, items_k_major = Outer * pitch_k_major;
   static const int items = Natural && items_k_major > items_mn_major ? items_k_major : items_mn_major; /* of a stage */
@@ -6044,6 +6049,7 @@ template <int TileRows, int TileCols, int Side> struct gk__accumulators {
   static const int thread_count = TileRows / Side * (TileCols / Side), lane_rows = 4, lane_cols = 8;
   static const int vector_width = 4, vectors = Side * Side / vector_width, depth = 1;
   static const bool natural = false;
+  static const int pad = gk__row_padding<float, natural>::items;
   static_assert(TileRows % (lane_rows * Side) == 0 && TileCols % (lane_cols * Side) == 0 && Side % 4 == 0,
                 "whole warps");
   float value[vectors][vector_width];
@@ -6073,10 +6079,10 @@ template <int TileRows, int TileCols, int Side> struct gk__accumulators {
   GK__D void load(fragment *f, int k, int) const {
     GK__UNROLL
     for (int i = 0; i < Side / 4; i++)
-      f->a[i] = *reinterpret_cast<const vector *>(a_tile + k * (TileRows + 4) + i * lane_rows * 4);
+      f->a[i] = *reinterpret_cast<const vector *>(a_tile + k * (TileRows + pad) + i * lane_rows * 4);
     GK__UNROLL
     for (int j = 0; j < Side / 4; j++)
-      f->b[j] = *reinterpret_cast<const vector *>(b_tile + k * (TileCols + 4) + j * lane_cols * 4);
+      f->b[j] = *reinterpret_cast<const vector *>(b_tile + k * (TileCols + pad) + j * lane_cols * 4);
   }
   GK__D void multiply_step(const fragment &f) { gk__multiply_outer(value, f.a, f.b); }
 };
@@ -6105,7 +6111,7 @@ struct gk__quad_accumulators {
   GK__D int row_idx(int r) const { return first_row + r / mma_cols * 8; }
   GK__D int col_idx(int r) const { return first_col + r % mma_cols * 8; }
   GK__D void begin(const Acc *a, const Acc *b, bool a_is_k_major, bool b_is_k_major) {
-    const int pad = 32 / static_cast<int>(sizeof(Acc)), lane_id = static_cast<int>(threadIdx.x % 32);
+    const int pad = gk__row_padding<Acc, natural>::items, lane_id = static_cast<int>(threadIdx.x % 32);
     a_row = a_is_k_major ? TileDepth + pad : 1;
     a_k = a_is_k_major ? 1 : TileRows + pad;
     b_col = b_is_k_major ? TileDepth + pad : 1;
@@ -6591,8 +6597,8 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
 /* The accumulators of a thread, 4 x 4: like gk__accumulators<32, 32, 4>, but a thread's rows are four apart. */
 struct gk__accumulators_small {
   static const int thread_count = 64, vector_width = 4, vectors = 4;
-  static const int pitch_a = 16 + 8, pitch_b = 32 + 8; /* those of gk__operand_loader */
   static const bool natural = true;
+  static const int pad = gk__row_padding<float, natural>::items, pitch_a = 16 + pad, pitch_b = 32 + pad;
   typedef gk__vector<float, 4> vector;
   float value[vectors][vector_width];
   int first_row, first_col;
@@ -6934,7 +6940,8 @@ template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
 #ifdef GK__HOPPER_BUILD
 /* A tile, of which a multiprocessor computes `Resident` at once. In code for sm_90a, producers keep ProducerRegisters
  * registers each, and give the others to the consumers (setmaxnreg, for whole warpgroups); 0: half as many producers
- * keep what they have. in_turn: a block computes all partitions of a tile, and has their sum in registers.
+ * keep what they have. in_turn: a block computes all partitions of a tile, and has their sum in registers; all but the
+ * last are a multiple of 16 long.
  *
  * The best plans of 570 products take 1.18 times as long without these kernels (sm_90: 1.12), 1.015 without the tile of
  * 64 x 64, at most 1.31, 1.011 without that of 32 x 64, at most 1.21 (sm_90: 1.022), and 1.034 without both. Batches
@@ -7006,8 +7013,9 @@ template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
   typedef gk__pipeline_state<Shape::stages, Shape::stage_bytes> pipeline;
-  static const int a_row = KMajorA ? Shape::bk + 4 : 1, a_k = KMajorA ? 1 : Shape::bm + 4;
-  static const int b_col = KMajorB ? Shape::bk + 4 : 1, b_k = KMajorB ? 1 : Shape::bn + 4;
+  static const int pad = gk__row_padding<double, true>::items;
+  static const int a_row = KMajorA ? Shape::bk + pad : 1, a_k = KMajorA ? 1 : Shape::bm + pad;
+  static const int b_col = KMajorB ? Shape::bk + pad : 1, b_k = KMajorB ? 1 : Shape::bn + pad;
   static const int quads = sums_of::quads, a_count = Shape::warp_rows / 8 * quads,
                    load_count = a_count + Shape::warp_cols / 8 * quads;
   static const int mma_cols = Shape::warp_cols / 8, mma_count = Shape::warp_rows / 16 * mma_cols;
