@@ -7191,7 +7191,8 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
   }
 #else
   GK__EMPTY_KERNEL;
-  (void)p, (void)work_count;
+  (void)p;
+  (void)work_count;
 #endif
 }
 #endif /* GK__HOPPER_BUILD */
@@ -7286,10 +7287,10 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
   enum x_access { by_k, by_rows, by_element };
   /* y_step: elements from one vector to the next; y_stride: from one element of a vector to the next. */
   GK__D void load_y(const Item *from, size_t y_step, size_t y_stride, int depth, int col_count) {
+    const int vectors = KMajor ? col_count : depth, items = KMajor ? depth : col_count; /* those that exist */
     GK__UNROLL
     for (int i = 0; i < vector_count; i++)
-      y[i].load(from + static_cast<size_t>(i) * y_step, y_stride,
-                i < (KMajor ? col_count : depth) ? KMajor ? depth : col_count : 0);
+      y[i].load(from + static_cast<size_t>(i) * y_step, y_stride, i < vectors ? items : 0);
   }
   GK__D void load_y_once(const Item *from, size_t y_step) {
     GK__UNROLL
@@ -8204,7 +8205,11 @@ template <class Element> struct gk__accumulators_half : gk__quad_accumulators<fl
       float sums[4] = {above[0], above[1], below[0], below[1]};
       gk__mma_sync<Element>(sums, a, gk__pack_pair<Element>(f.b[j][0], f.b[j][1]),
                             gk__pack_pair<Element>(f.b[j][2], f.b[j][3]));
-      above[0] = sums[0], above[1] = sums[1], below[0] = sums[2], below[1] = sums[3];
+      GK__UNROLL
+      for (int i = 0; i < 2; i++) {
+        above[i] = sums[i];
+        below[i] = sums[2 + i];
+      }
     }
   }
 };
