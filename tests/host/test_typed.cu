@@ -85,15 +85,15 @@ template <class T> static void check_typed(const char *name) {
   out.clear();
   EXPECT_ERROR(cudaErrorInvalidValue, ("gk_reduce_" + S + ": argmin and argmax have another result").c_str(),
                api::reduce(out.ptr, out.ptr, 1, GK_OP_ARGMIN, 0, NULL));
-  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_reduce_" + S + ": operator 7 is none").c_str(),
+  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_reduce_" + S + ": operator 7 is not a gk_op").c_str(),
                api::reduce(out.ptr, out.ptr, 1, unknown, 0, NULL));
-  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_scan_inclusive_" + S + ": operator 7 is none").c_str(),
+  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_scan_inclusive_" + S + ": operator 7 is not a gk_op").c_str(),
                api::scan_inclusive(out.ptr, out.ptr, 1, unknown, 0, NULL));
-  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_scan_exclusive_" + S + ": operator 7 is none").c_str(),
+  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_scan_exclusive_" + S + ": operator 7 is not a gk_op").c_str(),
                api::scan_exclusive(out.ptr, out.ptr, 1, unknown, 0, NULL));
-  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_scan_exclusive_init_" + S + ": operator 7 is none").c_str(),
+  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_scan_exclusive_init_" + S + ": operator 7 is not a gk_op").c_str(),
                api::scan_exclusive_init(out.ptr, out.ptr, 1, unknown, T(1), 0, NULL));
-  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_host_reduce_" + S + ": operator 7 is none").c_str(),
+  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_host_reduce_" + S + ": operator 7 is not a gk_op").c_str(),
                api::host_reduce(&one, &one, 1, unknown));
   EXPECT_ERROR(cudaErrorInvalidValue, ("gk_argreduce_" + S + ": operator 0 is neither argmin nor argmax").c_str(),
                api::argreduce(out.ptr, NULL, 1, GK_OP_SUM, 0, NULL));
