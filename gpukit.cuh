@@ -2871,6 +2871,7 @@ template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   }
   static GK__D Acc narrow(const working &value) { return gk__convert<Acc, working>::from(value); }
 };
+
 /* --- Warp --------------------------------------------------------------------------------------------------------*/
 
 /* The mask of the first lanes, for instructions that synchronise these. */
@@ -6257,8 +6258,13 @@ GK__D int gk__fill_ring(OperandA &a, OperandB &b, size_t lda, size_t ldb, Item *
   return depth;
 }
 
-/* Ends a partition of a block that computes all of them: adds the accumulators to the sum of the earlier partitions.
- * The sum is in shared memory until the last partition leaves it in the accumulators. A thread reads only what it has
+/* For a block that computes all partitions of a tile: adds an accumulator to the sum of the earlier partitions. The
+ * last one leaves that sum in the accumulator. */
+template <class Acc> GK__D void gk__add_partition(Acc *sum, Acc *acc, bool is_last) {
+  *sum = gk__arithmetic<Acc>::add(*sum, *acc);
+  *acc = is_last ? *sum : Acc(0);
+}
+/* Ends a partition where the sums are in shared memory, until the last partition. A thread reads only what it has
  * stored itself, so this needs no barrier. */
 template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *shared, bool is_first, bool is_last) {
   typedef gk__vector<Acc, Sums::vector_width> vector;
@@ -6272,8 +6278,7 @@ template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *sh
     GK__UNROLL
     for (int i = 0; i < Sums::vector_width; i++) {
       if (is_first) x.value[i] = Acc(-0.0f); /* the identity of addition */
-      x.value[i] = gk__arithmetic<Acc>::add(x.value[i], acc.value[r][i]);
-      acc.value[r][i] = is_last ? x.value[i] : Acc(0);
+      gk__add_partition(&x.value[i], &acc.value[r][i], is_last);
     }
     if (!is_last) sum[r * Sums::thread_count] = x;
   }
@@ -7109,17 +7114,13 @@ GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipel
   }
   if (rest) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, rest);
 }
-/* Ends a partition of a block that computes all of them: adds the accumulators to the sum of the earlier partitions.
- * The last one leaves that sum in the accumulators. */
-template <class Sums> GK__D void gk__f64_end_partition(Sums *sums, double (&sum)[Sums::vectors][2], bool is_last) {
+/* Ends a partition where the sums are in registers, too. */
+template <class Sums>
+GK__D void gk__f64_end_partition(Sums *sums, double (&sum)[Sums::vectors][Sums::vector_width], bool is_last) {
   GK__UNROLL
-  for (int r = 0; r < Sums::vectors; r++) {
-    GK__UNROLL
-    for (int i = 0; i < 2; i++) {
-      sum[r][i] = gk__arithmetic<double>::add(sum[r][i], sums->value[r][i]);
-      sums->value[r][i] = is_last ? sum[r][i] : 0;
-    }
-  }
+  for (int i = 0; i < Sums::vectors * Sums::vector_width; i++)
+    gk__add_partition(&sum[i / Sums::vector_width][i % Sums::vector_width],
+                      &sums->value[i / Sums::vector_width][i % Sums::vector_width], is_last);
 }
 #endif
 
@@ -7170,7 +7171,7 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
     for (unsigned work_idx = blockIdx.x; work_idx < work_count; work_idx += gridDim.x) {
       gk__clear(sums.value);
       const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.work_partitions());
-      double sum[Shape::sums::vectors][2];
+      double sum[Shape::sums::vectors][Shape::sums::vector_width];
       if (Shape::in_turn) gk__set_all(sum, -0.0); /* the identity of addition */
       int left = gk__partition_range(p, work.partition, Shape::in_turn).depth;
       do {
@@ -7642,8 +7643,8 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitio
   return partitions < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / partitions;
 }
 
-/* A kernel whose blocks compute tiles, and what a launch needs to know of its configuration. Only the kernel is
- * compiled for each configuration, the launch once for all. */
+/* A strict kernel, and what a launch needs to know of its configuration. Only the kernel is compiled for each
+ * configuration, the launch once for all. */
 template <class... Params> struct gk__tile_kernel {
   gk__kernel<Params...> kernel;
   size_t bm, bn;     /* of the tile */
@@ -7912,7 +7913,7 @@ template <int Preparation> struct gk__prepared_vector {
  * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
  * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
  * a sum stays below 2^126. */
-GK__HD unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
+GK__D unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
 inline unsigned gk__max_split_bits(size_t k) { return (127u + (126u - gk__ceil_log2(k)) / 2) << 23; }
 /* Whether emulated fp32 cannot represent a float: its magnitude, as bits, is below the least one or reaches `limit`. */
 GK__D bool gk__split_excludes(unsigned bits, unsigned limit) {
@@ -8540,6 +8541,7 @@ template <class Element, class Config> gk__mma_tile gk__mma_tile_of() {
   return {Config::bm, Config::bn, GK__STAGE_ROW_BYTES / gk__tensor_type<Element>::bytes,
           (ring_bytes > c_bytes ? ring_bytes : c_bytes) + GK__RING_ALIGNMENT, Config::thread_count};
 }
+
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
  * plus the time to reduce the partials. Of 896 random products of half types, 428 of tf32 and 1,047 emulated ones that
  * the costs were not fitted to, the chosen plans take 1.2, 1.4 and 0.3 % longer than the best that were measured. `make
@@ -9506,8 +9508,7 @@ gk__wgmma_tile_kernel<Out, Func> gk__wgmma_tile_kernel_of() {
   return {kernel,      Shape::row_count,          Shape::col_count, Shape::terms, Shape::thread_count,
           Shape::smem, Shape::in_registers::value};
 }
-/* Sets the arguments of the kernel but for the tiles of a launch. Returns false if TMA cannot address the matrices, or
- * the tiles are too many. */
+/* Sets the arguments of the kernel but for the tiles of a launch. Returns false if TMA cannot address the matrices. */
 template <class Element, class Out, class Func>
 bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_kernel<Out, Func> &tile_kernel,
                         const gk__tensor_args<Element, Out, Func> &x, const gk__wgmma_cluster &cluster, unsigned sms) {
@@ -11042,8 +11043,7 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
   if (reinterpret_cast<uintptr_t>(from) % item_bytes)
     return GK__INVALID("gk_matmul: %s is not aligned to its elements' %zu bytes", name, item_bytes);
   if (leading_dim < col_count)
-    return gk__fail(
-        cudaErrorInvalidValue,
+    return GK__INVALID(
         "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu elements (0: dense rows)", name,
         leading_dim, col_count);
   const size_t max_items = static_cast<size_t>(-1) / item_bytes / 2;

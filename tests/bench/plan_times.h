@@ -139,11 +139,10 @@ template <class Element, class T> struct mma_call : matmul_call<T> {
   gk__tensor_args<Element, T> args;
   gk__mma_plan mma_plan;
   plan_time plan;
-  gk__matmul_gpu gpu;
 };
 template <int Products, class Element, class T> cudaError_t run_mma_plan(void *user, cudaStream_t stream, size_t) {
   const mma_call<Element, T> &call = *static_cast<mma_call<Element, T> *>(static_cast<matmul_call<T> *>(user));
-  gk__product_call product(call.scratch, stream, call.gpu);
+  gk__product_call product(call.scratch, stream);
   if (call.mma_plan.product_bytes) product.measure(call.mma_plan.product_bytes, 1);
   GK_TRY(product.begin());
   return gk__mma_run<Products>(call.args, call.mma_plan, &product);
@@ -191,9 +190,10 @@ template <int Making, int Products, class Element, class T> plan_times time_mma_
   if (a_items + given.k * given.n > bench.capacity / sizeof(T)) return times;
   call.b = given.a + a_items;
   if (!prepare_operands<Making>(&call)) return times;
-  GK_CHECK(gk__find_matmul_gpu(&call.gpu));
+  gk__matmul_gpu gpu = {};
+  GK_CHECK(gk__find_matmul_gpu(&gpu));
   std::vector<mma_call<Element, T>> calls;
-  for (const gk__mma_plan &plan : mma_plans_to_measure(times.shape, call.gpu)) {
+  for (const gk__mma_plan &plan : mma_plans_to_measure(times.shape, gpu)) {
     call.mma_plan = plan;
     call.plan = mma_plan_time(plan);
     calls.push_back(call);

@@ -116,7 +116,7 @@ static void check_mma_parts(size_t part_m, size_t part_n, int trans) {
   parts.rest_plan =
       hook_cheapest_mma_plan<1, __half>(part_m < m ? m - part_m : m, part_n < n ? n - part_n : n, k, 1, gpu);
   EXPECT_OK(parts.run(p, [&](const decltype(p) &part, const hook_mma_plan &plan) {
-    hook_product_call call(NULL, 0, gpu);
+    hook_product_call call(NULL, 0);
     if (plan.product_bytes) call.measure(plan.product_bytes, 1);
     GK_TRY(call.begin());
     return call.end(hook_mma_run<1>(part, plan, &call));

@@ -62,7 +62,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
     const size_t room = partial_bytes * (max_blocks ? 1 : batch);
     const hook_mma_plan plan = {config, tiles, partitions, partial_bytes, 0};
     test_scratch scratch(begin + room);
-    hook_product_call call(max_blocks == 6 ? NULL : &scratch, 0, gpu);
+    hook_product_call call(max_blocks == 6 ? NULL : &scratch, 0);
     if (partial_bytes) call.measure(partial_bytes, batch);
     EXPECT_OK(call.begin());
     p.max_blocks = max_blocks;

@@ -221,7 +221,7 @@ static const struct {
     {"a binary built for another GPU", no_code},
     {"a host array where a device array belongs", host_array},
     {"a pointer into the middle of an element", misaligned},
-    {"an earlier error that nobody checked", stale_error},
+    {"an earlier error that was not checked", stale_error},
     {"a kernel that dies, noticed calls later", kernel_fault},
     {"a timer read before it was stopped", timer_running},
     {"an event on a stream of another device", foreign_event},
