@@ -5593,15 +5593,24 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   template <int Width> GK__D bool takes_vectors() const {
     return leading_dim % Width == 0 && vector_offset<Width>() == 0;
   }
-  /* Stores Width neighbours of a row, which are in the matrix and begin at a boundary of a vector. */
-  template <int Width> GK__D void store_vector(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
-    typedef gk__vector<Out, Width> vector;
-    vector *const target = reinterpret_cast<vector *>(dest + row_idx * leading_dim + col_idx);
-    vector x = {};
-    if (beta != Acc(0)) x = *target;
+  /* Width neighbours of a row, which are in the matrix and begin at a boundary of a vector. */
+  template <int Width> GK__D gk__vector<Out, Width> *vector_at(size_t row_idx, size_t col_idx) const {
+    return reinterpret_cast<gk__vector<Out, Width> *>(dest + row_idx * leading_dim + col_idx);
+  }
+  /* What such a vector holds, if beta asks for it, and else zeros. */
+  template <int Width> GK__D gk__vector<Out, Width> load_vector(size_t row_idx, size_t col_idx) const {
+    gk__vector<Out, Width> x = {};
+    if (beta != Acc(0)) x = *vector_at<Width>(row_idx, col_idx);
+    return x;
+  }
+  /* Stores such a vector. old: what load_vector has returned. */
+  template <int Width>
+  GK__D void store_vector(size_t row_idx, size_t col_idx, const Acc (&acc)[Width],
+                          const gk__vector<Out, Width> &old) const {
+    gk__vector<Out, Width> x;
     GK__UNROLL
-    for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
-    *target = x;
+    for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], old.value[i], row_idx, col_idx + static_cast<size_t>(i));
+    *vector_at<Width>(row_idx, col_idx) = x;
   }
   /* Stores Width neighbours of a row, those of them that are in the matrix. */
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
@@ -5609,7 +5618,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     Out *const target = dest + row_idx * leading_dim + col_idx;
     const size_t room = n - col_idx;
     if (room >= Width && takes_vectors<Width>()) {
-      store_vector(row_idx, col_idx, acc);
+      store_vector(row_idx, col_idx, acc, load_vector<Width>(row_idx, col_idx));
     } else {
       GK__UNROLL
       for (int i = 0; i < Width; i++)
@@ -5658,7 +5667,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
     Acc *const dest = partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim;
-    return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
+    return {dest, m, leading_dim, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
   }
 };
 /* An operand as the caller stores it. */
@@ -6296,7 +6305,9 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
   const int stages = Config::stages, tile_depth = Config::bk, ring_items = stages * stage_items;
   const int k_steps = tile_depth / Sums::depth;
   static_assert(k_steps % 2 == 0, "the two fragments alternate");
-  const int b_step = k_steps > 4 ? 2 : k_steps / 4; /* a's copies are issued in step 0, and b's in this one */
+  /* The steps in which copies are issued. Of 16 steps 3 and 12 are the best of 20 pairs that were measured: with 0 and
+   * 2, products of floats take 1.01 to 1.03 times as long (H200). */
+  const int a_step = k_steps / 5, b_step = 4 * a_step;
   acc.begin(ring, ring + OperandA::items, a.k_major, b.k_major);
   int k_to_load = gk__fill_ring<Config>(a, b, lda, ldb, ring, stage_items, depth);
   gk__end_of_step<Config>();
@@ -6326,7 +6337,7 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
           acc.b_tile += next_stage;
         }
         acc.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, tile_depth);
-        if (s == 0 && k_to_load > 0) a.fetch(stage, lda, k_to_load);
+        if (s == a_step && k_to_load > 0) a.fetch(stage, lda, k_to_load);
         if (s == b_step && k_to_load > 0) b.fetch(stage + OperandA::items, ldb, k_to_load);
         acc.multiply_step(fragment[s % 2]);
       }
@@ -6393,7 +6404,7 @@ struct gk__register_tile {
 template <int Rows, int Cols> struct gk__padded_rows {
   static const int pitch = Cols + 8; /* floats */
   static const int bytes = Rows * pitch * 4;
-  static const int batch_items = 16; /* that a thread reads before it stores the first one to C */
+  static const int batch_items = 16; /* that a thread loads before it stores the first one to C */
   /* The index of a 16-byte word of a row. */
   static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx) { return row_idx * (pitch / 4) + word_idx; }
 };
@@ -6440,62 +6451,79 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
     for (int i = 0; i < 4; i++) x[i] = offset & 1 ? some[i] : some[i + 1];
   }
   /* The number of elements from the last boundary of a vector of the matrix to the tile's first element in a row. */
-  template <class Epilogue> static GK__D unsigned row_offset(const Epilogue &epilogue, unsigned row_idx) {
-    const unsigned leading_dim = epilogue.leading_dim % 4;
-    return (epilogue.template vector_offset<4>() + row_idx * leading_dim) % 4;
+  template <int Width, class Epilogue> static GK__D unsigned row_offset(const Epilogue &epilogue, unsigned row_idx) {
+    const unsigned leading_dim = epilogue.leading_dim % Width;
+    return (epilogue.template vector_offset<Width>() + row_idx * leading_dim) % Width;
   }
   /* Stores the vectors of Width elements of the matrix that are in the tile, with adjacent threads on adjacent ones. If
-   * the matrix is not Aligned, they are not the vectors of the tile, and four elements of each row are in none, some at
-   * its begin and the others at its end: store_ends stores these. The epilogue's matrix begins at the tile. padded: the
-   * matrix is one of partials, whose rows have room for whole vectors. The last one is then stored whole, because a
-   * lane that stores single elements holds up the others of its warp; nothing depends on what is behind column n. */
-  template <int Width, bool Aligned, class Epilogue>
-  static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue, bool padded) {
-    const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors,
-                   batch = Layout::batch_items / Width; /* vectors that are read before the first one is stored */
+   * the matrix is not Aligned, they are not the vectors of the tile. The epilogue's matrix begins at the tile. A thread
+   * loads several vectors of C, if there is a beta, before it stores the first one. */
+  template <int Width, bool Aligned, class Out, class Func>
+  static GK__D void store_vectors(const float *c_tile, const gk__epilogue<Out, float, Func> &epilogue) {
+    const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors, batch = Layout::batch_items / Width;
     static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
                   "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
-    const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
-    const unsigned stored_cols = padded ? gk__partial_ld(col_count) : col_count;
-    const unsigned thread = threadIdx.x % Threads;
-    const unsigned first_row = thread / row_vectors, vector_idx = thread % row_vectors;
-    const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * Width - offset;
-    if ((!Aligned && vector_idx == 0) || col_idx >= col_count) return;
+    const unsigned first_row = threadIdx.x % Threads / row_vectors, vector_idx = threadIdx.x % row_vectors;
+    const unsigned offset = Aligned ? 0 : row_offset<Width>(epilogue, first_row), col_idx = vector_idx * Width - offset;
+    if ((!Aligned && vector_idx * Width < offset) || col_idx + Width > epilogue.n) return;
     GK__UNROLL_BY(1)
     for (unsigned row0 = first_row; row0 < row_count; row0 += row_step * batch) {
       float x[batch][Width];
-      GK__UNROLL
-      for (unsigned j = 0; j < batch; j++) read_vector<Aligned>(x[j], c_tile, row0 + j * row_step, vector_idx, offset);
+      gk__vector<Out, Width> old[batch];
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
         const unsigned row_idx = row0 + j * row_step;
-        if (row_idx >= row_count) break;
-        if (col_idx + Width <= stored_cols)
-          epilogue.store_vector(row_idx, col_idx, x[j]);
-        else
-          epilogue.store(row_idx, col_idx, x[j]);
+        read_vector<Aligned>(x[j], c_tile, row_idx, vector_idx, offset);
+        if (row_idx < row_count) old[j] = epilogue.template load_vector<Width>(row_idx, col_idx);
+      }
+      GK__UNROLL
+      for (unsigned j = 0; j < batch; j++) {
+        const unsigned row_idx = row0 + j * row_step;
+        if (row_idx < row_count) epilogue.store_vector(row_idx, col_idx, x[j], old[j]);
       }
     }
   }
-  template <class Epilogue> static GK__D void store_ends(const float *c_tile, const Epilogue &epilogue) {
+  /* Stores the elements at the begin and at the end of each row that are in none of these vectors: at most Width, or
+   * 2 Width - 2 where C ends in the tile. */
+  template <int Width, class Out, class Func>
+  static GK__D void store_ends(const float *c_tile, const gk__epilogue<Out, float, Func> &epilogue) {
+    const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
+    const unsigned row_ends = col_count < Cols ? 2 * Width : Width, row_step = Threads / Width, batch = Rows / row_step;
+    const unsigned first_row = threadIdx.x % Threads / Width;
+    static_assert(Threads % Width == 0 && Rows % row_step == 0, "all threads have the same number of elements");
     GK__UNROLL_BY(1)
-    for (unsigned i = threadIdx.x % Threads; i < Rows * 4; i += Threads) {
-      const unsigned col_idx = (i % 4 + Cols - row_offset(epilogue, i / 4)) % Cols;
-      const float x[1] = {c_tile[Layout::word_at(i / 4, col_idx / 4) * 4 + col_idx % 4]};
-      epilogue.store(i / 4, col_idx, x);
+    for (unsigned end_idx = threadIdx.x % Width; end_idx < row_ends; end_idx += Width) {
+      unsigned col_idx[batch];
+      gk__vector<Out, 1> old[batch];
+      GK__UNROLL
+      for (unsigned j = 0; j < batch; j++) {
+        const unsigned row_idx = first_row + j * row_step,
+                       to_boundary = (Width - row_offset<Width>(epilogue, row_idx)) % Width,
+                       begin_count = to_boundary < col_count ? to_boundary : col_count;
+        col_idx[j] = end_idx < begin_count ? end_idx : end_idx + (col_count - begin_count) / Width * Width;
+        if (row_idx >= epilogue.m) col_idx[j] = col_count;
+        if (col_idx[j] < col_count) old[j] = epilogue.template load_vector<1>(row_idx, col_idx[j]);
+      }
+      GK__UNROLL
+      for (unsigned j = 0; j < batch; j++) {
+        if (col_idx[j] >= col_count) continue;
+        const unsigned row_idx = first_row + j * row_step;
+        const float x[1] = {c_tile[Layout::word_at(row_idx, col_idx[j] / 4) * 4 + col_idx[j] % 4]};
+        epilogue.store_vector(row_idx, col_idx[j], x, old[j]);
+      }
     }
   }
   template <class Epilogue>
-  static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0,
-                          bool padded = false) {
+  static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     const Epilogue of_tile = epilogue.from(row0, col0);
     const int vector_items = Epilogue::vector_items;
     if (epilogue.template takes_vectors<vector_items>()) {
-      store_vectors<vector_items, true>(c_tile, of_tile, padded);
+      store_vectors<vector_items, true>(c_tile, of_tile);
+      if (of_tile.n < Cols && of_tile.n % vector_items) store_ends<vector_items>(c_tile, of_tile);
     } else {
-      store_vectors<4, false>(c_tile, of_tile, false);
-      store_ends(c_tile, of_tile);
+      store_vectors<4, false>(c_tile, of_tile);
+      store_ends<4>(c_tile, of_tile);
     }
   }
 };
@@ -6703,14 +6731,13 @@ struct gk__warp_accumulators {
   GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
   /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
   template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
-    if (epilogue.beta != 0 || row0 + 64 > epilogue.m || col0 + 64 > epilogue.n ||
-        !epilogue.template takes_vectors<vector_width>()) {
-      gk__register_tile::store(*this, epilogue, row0, col0);
-      return;
-    }
+    const bool whole = epilogue.beta == 0 && row0 + 64 <= epilogue.m && col0 + 64 <= epilogue.n;
     GK__UNROLL
-    for (int r = 0; r < vectors; r++)
-      epilogue.store_vector(row0 + static_cast<size_t>(row_idx(r)), col0 + static_cast<size_t>(col_idx(r)), value[r]);
+    for (int r = 0; r < vectors; r++) {
+      const size_t row = row0 + static_cast<size_t>(row_idx(r)), col = col0 + static_cast<size_t>(col_idx(r));
+      if (whole || (row < epilogue.m && col < epilogue.n))
+        epilogue.store_vector(row, col, value[r], epilogue.template load_vector<vector_width>(row, col));
+    }
   }
 };
 
@@ -8514,7 +8541,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
   __syncthreads(); /* the loop has read fragments behind the last k step from the ring */
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
-  gk__store_work_tile<shared_tile>(c_tile, p, work, p.partials != NULL);
+  gk__store_work_tile<shared_tile>(c_tile, p, work);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
@@ -10010,7 +10037,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   gk__ptx_bar_sync<sums_of::thread_count>(1); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<sums_of::thread_count>(1);
-  gk__store_work_tile<typename Config::shared_tile>(shared, p, done, p.partials != NULL);
+  gk__store_work_tile<typename Config::shared_tile>(shared, p, done);
 #else
   GK__EMPTY_KERNEL;
   (void)p;
@@ -10428,7 +10455,29 @@ template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_cal
 /* Configurations of the portable kernel: blocks of threads that compute FMAs, Side x Side elements each, and blocks of
  * warps that multiply doubles on tensor cores. */
 template <int TileRows, int TileCols, int Side, int Groups>
-struct gk__fma_block : gk__block_config<gk__accumulators<TileRows, TileCols, Side>, TileRows, TileCols, Groups> {};
+struct gk__fma_block : gk__block_config<gk__accumulators<TileRows, TileCols, Side>, TileRows, TileCols, Groups> {
+  typedef gk__accumulators<TileRows, TileCols, Side> sums;
+  /* Through a tile in shared memory, in the place of the operands. A second epilogue, which stores aligned rows of C
+   * from registers, would take 0.99 of the time of 400 products whose rows are aligned (H200). */
+  template <class Args>
+  static GK__D void store(const sums &acc, float *c_tile, const Args &p, const gk__work_tile &work, int first_idx,
+                          int vector_count) {
+    typedef gk__shared_tile<TileRows, TileCols, sums::thread_count> shared_tile;
+    typedef gk__vector<float, sums::vector_width> vector;
+    static_assert(shared_tile::bytes <= gk__operand_loaders<gk__fma_block, typename Args::item_type, float>::items *
+                                            gk__fma_block::stages * static_cast<int>(sizeof(float)),
+                  "the tile fits into the ring of the operands");
+    gk__ptx_cp_async_wait_group<0>();
+    __syncthreads();
+    GK__UNROLL
+    for (int r = 0; r < sums::vectors; r++) {
+      float *const dest = c_tile + acc.row_idx(first_idx + r) * shared_tile::pitch + acc.col_idx(first_idx + r);
+      if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
+    }
+    __syncthreads();
+    if (threadIdx.x < sums::thread_count) gk__store_work_tile<shared_tile>(c_tile, p, work);
+  }
+};
 template <int TileRows, int TileCols, int WarpRows, int Groups>
 struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, WarpRows, 32, 8>, TileRows, TileCols, Groups> {};
@@ -10448,45 +10497,16 @@ gk__small_tile_kernel(const gk__matmul_args<float, float, float, Func> &p) {
 template <class Item> GK__HD bool gk__has_vector_rows(const Item *from, size_t leading_dim, size_t stride) {
   return reinterpret_cast<uintptr_t>(from) % (4 * sizeof(Item)) == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
 }
-/* Where rows of C are not aligned, a thread stores its accumulators one by one, 16 bytes from those of the next thread.
- * With short k it is faster to store whole rows through shared memory: 2349 x 3902 x 33 takes 0.53 of the time, 1362 x
- * 1893 x 70 0.79, 3001 x 1027 x 257 0.89 and 1443 x 3342 x 690 as long; 4775 x 4154 x 1197 1.02 (H200, sm_90). */
-struct gk__fma_block_64x128 : gk__fma_block<64, 128, 8, 3> {
-  /* The tile in shared memory takes the place of the operands. */
-  template <class Args>
-  static GK__D void store(const sums &acc, float *c_tile, const Args &p, const gk__work_tile &work, int first_idx,
-                          int vector_count) {
-    typedef gk__shared_tile<bm, bn, sums::thread_count> shared_tile;
-    typedef gk__vector<float, sums::vector_width> vector;
-    static_assert(shared_tile::bytes <=
-                      gk__operand_loaders<gk__fma_block_64x128, typename Args::item_type, float>::items * stages *
-                          static_cast<int>(sizeof(float)),
-                  "the tile fits into the ring of the operands");
-    const size_t most_k = 768;
-    if (p.partials || p.k > most_k || gk__has_vector_rows(p.c, p.ldc, p.stride_c)) {
-      gk__store_work_tile<gk__register_tile>(acc, p, work, first_idx, vector_count);
-      return;
-    }
-    gk__ptx_cp_async_wait_group<0>();
-    __syncthreads();
-    GK__UNROLL
-    for (int r = 0; r < sums::vectors; r++) {
-      float *const dest = c_tile + acc.row_idx(first_idx + r) * shared_tile::pitch + acc.col_idx(first_idx + r);
-      if (r < vector_count) *reinterpret_cast<vector *>(dest) = *reinterpret_cast<const vector *>(acc.value[r]);
-    }
-    __syncthreads();
-    if (threadIdx.x < sums::thread_count) shared_tile::store(c_tile, p.epilogue_of_c(work.batch), work.row0, work.col0);
-  }
-};
 /* The portable kernel that a plan names. The last argument is of the accumulators' type. */
 template <class Args>
 gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const gk__matmul_gpu &, float) {
   /* Half types take the tile of 64 x 128 for this one, too: large strict products of them are rare. */
   const bool is_half = gk__half_traits<typename Args::item_type>::is_half;
-  typedef typename std::conditional<is_half, gk__fma_block_64x128, gk__fma_block<64, 64, 8, 4>>::type square_block;
+  typedef gk__fma_block<64, 128, 8, 3> wide_block;
+  typedef typename std::conditional<is_half, wide_block, gk__fma_block<64, 64, 8, 4>>::type square_block;
   if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
   if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<square_block, Args>();
-  return gk__portable_kernel<gk__fma_block_64x128, Args>();
+  return gk__portable_kernel<wide_block, Args>();
 }
 template <class Args>
 gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const gk__matmul_gpu &gpu, double) {
@@ -10822,8 +10842,8 @@ template <class Func> struct gk__warp_tile_path<gk__matmul_args<float, float, fl
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
         p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
         !gk__has_vector_rows(p.a, p.lda, p.stride_a) || !gk__has_vector_rows(p.b, p.ldb, p.stride_b) ||
-        tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
-        !gpu.has_smem(tile_type::warps * tile_type::smem))
+        !gk__has_vector_rows(p.c, p.ldc, p.stride_c) || tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 ||
+        p.batch >= limit / tiles(p) || !gpu.has_smem(tile_type::warps * tile_type::smem))
       return false;
     const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, gpu) * tile_type::warps;
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
