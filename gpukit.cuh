@@ -6734,9 +6734,9 @@ struct gk__warp_accumulators {
     const bool whole = epilogue.beta == 0 && row0 + 64 <= epilogue.m && col0 + 64 <= epilogue.n;
     GK__UNROLL
     for (int r = 0; r < vectors; r++) {
-      const size_t row = row0 + static_cast<size_t>(row_idx(r)), col = col0 + static_cast<size_t>(col_idx(r));
-      if (whole || (row < epilogue.m && col < epilogue.n))
-        epilogue.store_vector(row, col, value[r], epilogue.template load_vector<vector_width>(row, col));
+      const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
+      if (whole || (c_row < epilogue.m && c_col < epilogue.n))
+        epilogue.store_vector(c_row, c_col, value[r], epilogue.template load_vector<vector_width>(c_row, c_col));
     }
   }
 };
