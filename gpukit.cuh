@@ -5979,10 +5979,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       Acc *const target = dest + (transposed ? dc * pitch + dr : dr * pitch + dc);
       const Item *const elements = source + static_cast<size_t>(dr) * leading_dim + dc;
       if (async) {
-        const int items_read = Whole || col_room > map::vector_width ? map::vector_width : col_room;
-        if (Whole || (row_room > 0 && items_read > 0))
-          gk__copy_async<map::vector_width * item_bytes>(target, elements,
-                                                         static_cast<unsigned>(items_read * item_bytes));
+        if (Whole || room >= map::vector_width) gk__copy_async<map::vector_width * item_bytes>(target, elements);
       } else if (!Store) {
         if (Access == by_vector && room >= map::vector_width) {
           *reinterpret_cast<gk__vector<Item, map::vector_width> *>(held + v * map::vector_width) =
@@ -5998,6 +5995,16 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
           if (i < room)
             target[transposed ? i * pitch : i] = gk__convert<Acc, Item>::from(held[v * map::vector_width + i]);
       }
+    }
+    /* Vectors that cross the edge are copied by elements: past it nothing is read, not even to be dropped. */
+    const bool crosses = async && !Whole && (KMajor ? k_room : outer_left) % map::vector_width != 0;
+    GK__UNROLL_BY(1)
+    for (int v = 0; crosses && v < vector_count; v++) {
+      const int dr = map::row_offset(v), dc = map::col_offset(v), col_room = (KMajor ? k_room : outer_left) - dc;
+      if (dr >= (KMajor ? outer_left : k_room) || col_room >= map::vector_width) continue;
+      GK__UNROLL_BY(1)
+      for (int i = 0; i < col_room; i++)
+        gk__copy_async<item_bytes>(dest + dr * pitch + dc + i, source + static_cast<size_t>(dr) * leading_dim + dc + i);
     }
   }
   template <int Access, bool KMajor, bool Store> GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
@@ -6727,10 +6734,17 @@ struct gk__warp_accumulators {
   /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
   template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
     const bool whole = epilogue.beta == 0 && row0 + 64 <= epilogue.m && col0 + 64 <= epilogue.n;
+    if (whole) {
+      GK__UNROLL
+      for (int r = 0; r < vectors; r++)
+        epilogue.store_vector(row0 + static_cast<size_t>(row_idx(r)), col0 + static_cast<size_t>(col_idx(r)), value[r],
+                              gk__vector<float, vector_width>());
+      return;
+    }
     GK__UNROLL
     for (int r = 0; r < vectors; r++) {
       const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
-      if (whole || (c_row < epilogue.m && c_col < epilogue.n))
+      if (c_row < epilogue.m && c_col < epilogue.n)
         epilogue.store_vector(c_row, c_col, value[r], epilogue.template load_vector<vector_width>(c_row, c_col));
     }
   }
@@ -13184,8 +13198,9 @@ GK__CALL(host_reduce)
 GK__CALL(host_scan_exclusive)
 GK__CALL(host_scan_inclusive)
 /* In C an operator is a value at run time. Kernels take it as data, and signed integers as unsigned ones: compiled for
- * each operator and type, they would add 12 seconds to 31. C calls are as fast as C++ ones, but argmin and argmax of half
- * types take 1.12 times as long, minima and maxima of 10^6 elements of 64 bits 1.07 times, their scans 1.26 (H200).
+ * each operator and type, they would add 12 seconds to 31. C calls are as fast as C++ ones, with exceptions (H200):
+ * argmin and argmax of half types take 1.12 times as long, minima and maxima of 10^6 elements of 64 bits 1.07 times,
+ * and scans of these 1.26 times.
  *
  * Sums and products of signed integers wrap, so their bits are those of unsigned ones. */
 template <class Acc> struct gk__sum_or_prod {
