@@ -5895,8 +5895,8 @@ template <class Acc, bool Natural> struct gk__row_padding {
  * are copied by vectors if rows begin at sectors of 32 bytes: copies of 16 bytes bypass the L1 cache, and would read
  * the sectors at the ends of other rows from L2 twice, which takes up to 1.5 times as long (H100). A K-major operand
  * that is not Natural is transposed on the way, element by element: a warp then handles four rows of eight k, which the
- * padding maps to 32 different banks. Elements outside of the matrix are not read: they only affect accumulators that
- * are not stored, and steps past the end of k are not multiplied.
+ * padding maps to 32 different banks. Elements outside of the matrix are neither read nor written: they only affect
+ * accumulators that are not stored, and steps past the end of k are not multiplied.
  *
  * fetch() starts the asynchronous copies of a stage, or loads the stage to registers; store() then writes these to
  * shared memory. */
@@ -5921,7 +5921,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   int outer_left;     /* rows of A or columns of B from that element to the edge of the matrix */
   int k_offset;       /* of that element from the first k of the stage */
   int access;
-  bool k_major, full_outer; /* full_outer: the tile has all Outer */
+  bool k_major, full_outer, full_vectors; /* the tile has all Outer; in MN-major: no vector crosses the edge */
   __align__(16) Item held[async ? 1 : thread_items];
 
   template <int Access, bool KMajor> GK__D void begin(int t, int *row_idx, int *col_idx) {
@@ -5940,6 +5940,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     const int tile_outer = outer_count - outer_begin < Outer ? static_cast<int>(outer_count - outer_begin) : Outer;
     int row_idx, col_idx;
     full_outer = tile_outer == Outer;
+    full_vectors = tile_outer % vector == 0;
     if (k_major) {
       if (!Natural)
         begin<transposing, true>(t, &row_idx, &col_idx);
@@ -5962,9 +5963,10 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     source = origin + static_cast<size_t>(row_idx) * leading_dim + col_idx;
   }
 
-  /* Fetches or stores (if Store) this thread's part of a stage, of which k_left of k are left. Whole: all of the stage
-   * lies in the matrix. */
-  template <int Access, bool KMajor, bool Store, bool Whole>
+  /* What part of a stage lies in the matrix: all of it; full vectors only; anything. */
+  enum { all_inside, vectors_inside, any_inside };
+  /* Fetches or stores (if Store) this thread's part of a stage, of which k_left of k are left. */
+  template <int Access, bool KMajor, bool Store, int Coverage>
   GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
     typedef map_of<Access, KMajor> map;
     const bool transposed = KMajor && !Natural;
@@ -5979,7 +5981,13 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       Acc *const target = dest + (transposed ? dc * pitch + dr : dr * pitch + dc);
       const Item *const elements = source + static_cast<size_t>(dr) * leading_dim + dc;
       if (async) {
-        if (Whole || room >= map::vector_width) gk__copy_async<map::vector_width * item_bytes>(target, elements);
+        if (Coverage == all_inside || room >= map::vector_width) {
+          gk__copy_async<item_bytes * map::vector_width>(target, elements);
+        } else if (Coverage == any_inside) { /* past the edge nothing is read, not even to be dropped */
+          GK__UNROLL
+          for (int i = 0; i < map::vector_width; i++)
+            if (i < room) gk__copy_async<item_bytes>(target + i, elements + i);
+        }
       } else if (!Store) {
         if (Access == by_vector && room >= map::vector_width) {
           *reinterpret_cast<gk__vector<Item, map::vector_width> *>(held + v * map::vector_width) =
@@ -5996,22 +6004,15 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
             target[transposed ? i * pitch : i] = gk__convert<Acc, Item>::from(held[v * map::vector_width + i]);
       }
     }
-    /* Vectors that cross the edge are copied by elements: past it nothing is read, not even to be dropped. */
-    const bool crosses = async && !Whole && (KMajor ? k_room : outer_left) % map::vector_width != 0;
-    GK__UNROLL_BY(1)
-    for (int v = 0; crosses && v < vector_count; v++) {
-      const int dr = map::row_offset(v), dc = map::col_offset(v), col_room = (KMajor ? k_room : outer_left) - dc;
-      if (dr >= (KMajor ? outer_left : k_room) || col_room >= map::vector_width) continue;
-      GK__UNROLL_BY(1)
-      for (int i = 0; i < col_room; i++)
-        gk__copy_async<item_bytes>(dest + dr * pitch + dc + i, source + static_cast<size_t>(dr) * leading_dim + dc + i);
-    }
   }
   template <int Access, bool KMajor, bool Store> GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
-    if (async && full_outer && k_left >= TileDepth)
-      transfer<Access, KMajor, Store, true>(shared_tile, leading_dim, k_left);
+    const bool full_k = k_left >= TileDepth; /* full vectors are copied under a predicate, without a branch */
+    if (async && full_outer && full_k)
+      transfer<Access, KMajor, Store, all_inside>(shared_tile, leading_dim, k_left);
+    else if (async && Access == by_vector && (KMajor ? full_k || k_left % vector == 0 : full_vectors))
+      transfer<Access, KMajor, Store, vectors_inside>(shared_tile, leading_dim, k_left);
     else
-      transfer<Access, KMajor, Store, false>(shared_tile, leading_dim, k_left);
+      transfer<Access, KMajor, Store, any_inside>(shared_tile, leading_dim, k_left);
   }
   template <bool Store> GK__D void dispatch(Acc *shared_tile, size_t leading_dim, int k_left) {
     if (k_major) {
@@ -6307,9 +6308,9 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
   const int stages = Config::stages, tile_depth = Config::bk, ring_items = stages * stage_items;
   const int k_steps = tile_depth / Sums::depth;
   static_assert(k_steps % 2 == 0, "the two fragments alternate");
-  /* The steps in which copies are issued. Of 16 steps 3 and 13 are the best of 30 pairs that were measured: with 0 and
+  /* The steps in which copies are issued. Of 16 steps 3 and 12 are the best of 20 pairs that were measured: with 0 and
    * 2, products of floats take 1.01 to 1.03 times as long (H200). */
-  const int a_step = k_steps == 16 ? 3 : 0, b_step = k_steps == 16 ? 13 : 0;
+  const int a_step = k_steps == 16 ? 3 : 0, b_step = k_steps == 16 ? 12 : 0;
   acc.begin(ring, ring + OperandA::items, a.k_major, b.k_major);
   int k_to_load = gk__fill_ring<Config>(a, b, lda, ldb, ring, stage_items, depth);
   gk__end_of_step<Config>();
