@@ -5670,7 +5670,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
     Acc *const dest = partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim;
-    return {dest, m, leading_dim, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
+    return {dest, m, n, leading_dim, 0, 0, 1, Acc(1), Acc(0), gk__identity()};
   }
 };
 /* An operand as the caller stores it. */
