@@ -8291,7 +8291,7 @@ enum { GK__RING_ALIGNMENT = 128 };
 
 /* Loads the tiles of one operand into the ring, stage by stage. The first stage has the end of k, and zeros behind it
  * if k is not a multiple of a stage; so no later stage has to be compared with the end of k. Rows beyond the matrix are
- * not loaded: the accumulators that they contribute to are stored nowhere but in the padding of partials. */
+ * not loaded: the accumulators that they contribute to are not stored. */
 template <class Element, int Outer, int Threads, int Terms, int Order> struct gk__mma_loader {
   static const int element_bytes = gk__tensor_type<Element>::bytes;
   static const int tile_bytes = Outer * GK__STAGE_ROW_BYTES; /* of one term in one stage */
@@ -9889,7 +9889,7 @@ template <int Fours> struct gk__f32_fragment {
  * size neighbouring lanes differ in the k that they load: rows of a multiple of 128 bytes have the same k in the same
  * banks of the L1 cache, and it would serve them one after another (up to 5 % of the time). MN-major: a piece is of one
  * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
- * none: their products are stored nowhere but in the padding of partials. */
+ * none: their products are not stored. */
 template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   static const int item_count = Extent / 32, next_k = 16 / item_count,
                    lanes = Extent / 4; /* lanes: threads that load one k, MN-major */
@@ -13208,7 +13208,7 @@ template <class Acc> struct gk__sum_or_prod {
   bool is_prod;
   GK__HD Acc identity() const { return Acc(is_prod ? 1 : 0); }
   GK__HD Acc operator()(const Acc &x, const Acc &y) const {
-    return is_prod ? gk__arithmetic<Acc>::mul(x, y) : gk__arithmetic<Acc>::add(x, y);
+    return is_prod ? gk_prod<Acc>()(x, y) : gk_sum<Acc>()(x, y);
   }
 };
 /* The operator Least, of keys. The key of a value has its bits, some of them inverted: for the greatest value the sign
@@ -13240,6 +13240,7 @@ GK__D gk_arg<Value> gk__warp_reduce(const gk_arg<Value> &value, const gk__least_
   return operation.key(gk__warp_reduce(operation.key(value), gk_argmin<Value>(), lane_count));
 }
 
+/* Values and arrays of signed integers as those of unsigned ones. Other arguments stay as they are. */
 template <class Arg> Arg gk__as_unsigned(Arg arg) { return arg; }
 inline uint32_t gk__as_unsigned(int32_t x) { return static_cast<uint32_t>(x); }
 inline uint64_t gk__as_unsigned(int64_t x) { return static_cast<uint64_t>(x); }
@@ -13247,14 +13248,14 @@ inline uint32_t *gk__as_unsigned(int32_t *x) { return reinterpret_cast<uint32_t 
 inline uint64_t *gk__as_unsigned(int64_t *x) { return reinterpret_cast<uint64_t *>(x); }
 inline const uint32_t *gk__as_unsigned(const int32_t *x) { return reinterpret_cast<const uint32_t *>(x); }
 inline const uint64_t *gk__as_unsigned(const int64_t *x) { return reinterpret_cast<const uint64_t *>(x); }
-/* The type that kernels compute in for elements of C's type Item, and the order of these elements. */
+/* The type that kernels compute in for elements of C's type Item, and the bits that a key inverts. */
 template <class Item> struct gk__c_order {
   typedef decltype(gk__as_unsigned(typename gk__carried<Item>::type())) acc;
-  template <template <class> class Least> static gk__least_key<Least<acc>> of(bool is_greatest) {
-    typedef typename gk__least_key<Least<acc>>::bits_type bits_type;
+  typedef typename gk__least_key<gk_min<acc>>::bits_type bits_type;
+  static bits_type inverted(bool is_greatest) {
     const bits_type all = static_cast<bits_type>(-1), highest = all ^ all >> 1;
-    if (!std::is_integral<Item>::value) return {is_greatest ? highest : 0};
-    return {(is_greatest ? all : 0) ^ (std::is_signed<Item>::value ? highest : 0)};
+    if (!std::is_integral<Item>::value) return is_greatest ? highest : 0;
+    return (is_greatest ? all : 0) ^ (std::is_signed<Item>::value ? highest : 0);
   }
 };
 /* call(functor, input, args...) with the functor of C's operator. */
@@ -13262,12 +13263,12 @@ template <class Call, class Item, class... Args>
 cudaError_t gk__by_op(const char *name, gk_op operation, Call call, const Item *input, Args... args) {
   typedef gk__c_order<Item> order;
   const gk__sum_or_prod<typename order::acc> sum_or_prod = {operation == GK_OP_PROD};
+  const gk__least_key<gk_min<typename order::acc>> min_or_max = {order::inverted(operation == GK_OP_MAX)};
   switch (operation) {
   case GK_OP_SUM:
   case GK_OP_PROD: return call(sum_or_prod, gk__as_unsigned(input), gk__as_unsigned(args)...);
   case GK_OP_MIN:
-  case GK_OP_MAX:
-    return call(order::template of<gk_min>(operation == GK_OP_MAX), gk__as_unsigned(input), gk__as_unsigned(args)...);
+  case GK_OP_MAX: return call(min_or_max, gk__as_unsigned(input), gk__as_unsigned(args)...);
   case GK_OP_ARGMIN:
   case GK_OP_ARGMAX: return GK__INVALID("%s: argmin and argmax have another result: call gk_argreduce", name);
   default: return GK__INVALID("%s: operator %d is not a gk_op", name, static_cast<int>(operation));
@@ -13277,14 +13278,15 @@ cudaError_t gk__by_op(const char *name, gk_op operation, Call call, const Item *
 template <class Item, class CArg>
 cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, CArg *output, size_t n,
                           cudaStream_t stream, gk_scratch *scratch) {
-  typedef gk_arg<typename gk__c_order<Item>::acc> Arg;
+  typedef gk__c_order<Item> order;
+  typedef gk_arg<typename order::acc> Arg;
   static_assert(sizeof(CArg) == sizeof(Arg) && sizeof(CArg::value) == sizeof(Arg::value) &&
                     offsetof(CArg, index) == offsetof(Arg, index),
                 "C's struct of value and index has the layout of gk_arg");
   if (operation != GK_OP_ARGMIN && operation != GK_OP_ARGMAX)
     return GK__INVALID("%s: operator %d is neither argmin nor argmax", name, static_cast<int>(operation));
-  const auto functor = gk__c_order<Item>::template of<gk_argmin>(operation == GK_OP_ARGMAX);
-  return gk_reduce(gk__as_unsigned(input), reinterpret_cast<Arg *>(output), n, functor, stream, scratch);
+  const gk__least_key<gk_argmin<typename order::acc>> min_or_max = {order::inverted(operation == GK_OP_ARGMAX)};
+  return gk_reduce(gk__as_unsigned(input), reinterpret_cast<Arg *>(output), n, min_or_max, stream, scratch);
 }
 
 } // GK__NAMESPACE(KERNELS)
