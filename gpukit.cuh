@@ -1637,17 +1637,22 @@ GK__D void gk__ptx_mma_m8n8k4_f64(double *c, double a, double b) {
 
 /* cp.async: asynchronous copies from global to shared memory, which a thread waits for in groups. The first form copies
  * 16 bytes, of which only the first `valid` are read; the rest become zeros. .L2::128B: the rest of the 128-byte line
- * is fetched to L2, too. */
+ * is fetched to L2, too. The last form copies 4, 8 or 16 bytes under a predicate: if `condition` is not 0. */
 GK__D void gk__ptx_cp_async_cg_16(unsigned dest, const void *source, unsigned valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dest), "l"(source), "r"(valid) : "memory");
 }
 GK__D void gk__ptx_cp_async_cg_l2_128b_16(unsigned dest, const void *source) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(dest), "l"(source) : "memory");
 }
-template <int Bytes> GK__D void gk__ptx_cp_async_ca(unsigned dest, const void *source) {
-  /* Bytes is never below 4, but without optimisation ptxas sees the dead instances for smaller types, too. */
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(dest), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
-               : "memory");
+template <int Bytes> GK__D void gk__ptx_cp_async_if(unsigned condition, unsigned dest, const void *source) {
+  if (Bytes == 16)
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %0, 0; @p cp.async.cg.shared.global [%1], [%2], 16;}" ::"r"(condition),
+                 "r"(dest), "l"(source)
+                 : "memory");
+  else /* Bytes is never below 4, but without optimisation ptxas sees the dead instances for smaller types, too. */
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], %3;}" ::"r"(condition),
+                 "r"(dest), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
+                 : "memory");
 }
 GK__D void gk__ptx_cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Waits until at most the last Pending groups of this thread are incomplete. */
@@ -5842,7 +5847,7 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
   if (Bytes == 16)
     gk__ptx_cp_async_cg_16(gk__shared_address(dest), source, valid);
   else
-    gk__ptx_cp_async_ca<Bytes>(gk__shared_address(dest), source);
+    gk__ptx_cp_async_if<Bytes>(1, gk__shared_address(dest), source);
 #else
   typedef gk__vector<unsigned, (Bytes + 3) / 4> vector; /* Bytes is 2 only in code that never runs */
   vector x = {};
@@ -5857,28 +5862,50 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
   *static_cast<vector *>(dest) = x;
 #endif
 }
+/* The copy of all Bytes bytes, if `condition` is not 0, without a branch. */
+template <int Bytes> GK__D void gk__copy_async_if(unsigned condition, void *dest, const void *source) {
+#if GK__HAS_CP_ASYNC
+  gk__ptx_cp_async_if<Bytes>(condition, gk__shared_address(dest), source);
+#else
+  if (condition != 0) gk__copy_async<Bytes>(dest, source);
+#endif
+}
 
-/* Which elements of a tile a thread copies: vector v of vector_width elements of thread t begins at row row_idx(t) +
- * row_offset(v) and column col_idx(t) + col_offset(v) of the tile as it is stored in global memory. Here adjacent
- * lanes copy adjacent vectors, and a warp has all of a row longer than 32 vectors: a thread's vectors of that row have
- * one address and constant offsets. */
-template <int Cols, int Threads, int Width> struct gk__copy_map {
-  static const int vector_width = Width, row_vectors = Cols / Width, lanes = row_vectors < 32 ? row_vectors : 32;
-  static const int row_parts = row_vectors / lanes;
+/* Which vectors of a tile of Rows x Cols, as it is stored in global memory, a thread copies: in every row_step-th row
+ * row_vectors vectors of vector_width elements, col_step columns from each other. They are numbered by rows. The first
+ * one begins at (row_idx(t), col_idx(t)). Here adjacent lanes copy adjacent vectors, and a warp has all of a row longer
+ * than 32 vectors: a thread's vectors of that row have one address and constant offsets. */
+template <int Rows, int Cols, int Threads, int Width> struct gk__copy_map {
+  static const int vector_width = Width, lanes = Cols / Width < 32 ? Cols / Width : 32; /* lanes: side by side */
+  static const int row_step = Threads / lanes, col_step = lanes * Width, row_vectors = Cols / col_step;
+  static const int vectors = Rows / row_step * row_vectors;
   static __device__ int row_idx(int t) { return t / lanes; }
   static __device__ int col_idx(int t) { return t % lanes * Width; }
-  static __device__ constexpr int row_offset(int v) { return v / row_parts * (Threads / lanes); }
-  static __device__ constexpr int col_offset(int v) { return v % row_parts * lanes * Width; }
 };
 /* Here a warp copies single elements of four rows and eight columns. */
-template <int Cols, int Threads> struct gk__transpose_map {
-  static const int vector_width = 1, warps_n = Cols / 8; /* warps side by side */
+template <int Rows, int Cols, int Threads> struct gk__transpose_map {
+  static const int warps_n = Cols / 8; /* warps side by side */
   static_assert(Threads / 32 % warps_n == 0, "all warps copy whole rows");
+  static const int vector_width = 1, row_step = Threads / 32 / warps_n * 4, col_step = Cols, row_vectors = 1;
+  static const int vectors = Rows / row_step;
   static __device__ int row_idx(int t) { return t % 32 / 8 + t / 32 / warps_n * 4; }
   static __device__ int col_idx(int t) { return t % 8 + t / 32 % warps_n * 8; }
-  static __device__ constexpr int row_offset(int v) { return Threads / 32 / warps_n * 4 * v; }
-  static __device__ constexpr int col_offset(int) { return 0; }
 };
+/* How many of the positions 0, pitch, 2 pitch... lie before `end`; at most `most`. */
+GK__D int gk__count_before(int end, int pitch, int most) {
+  const int positions = (end + pitch - 1) / pitch;
+  return positions < 0 ? 0 : positions < most ? positions : most;
+}
+/* The vectors of a thread, as bits, that lie in the matrix. Its first one begins row_count rows and col_count columns
+ * from the edges of the matrix, which no vector crosses. */
+template <class Map> GK__D unsigned gk__vectors_inside(int row_count, int col_count) {
+  static_assert(Map::vectors < 32, "each vector has a bit");
+  const int rows_inside = gk__count_before(row_count, Map::row_step, Map::vectors / Map::row_vectors);
+  unsigned bits = (1u << gk__count_before(col_count, Map::col_step, Map::row_vectors)) - 1; /* those of a row */
+  GK__UNROLL
+  for (int v = Map::row_vectors; v < Map::vectors; v *= 2) bits |= bits << v;
+  return bits & ((1u << rows_inside * Map::row_vectors) - 1);
+}
 
 /* The elements by which the strict kernels pad a row of an operand in shared memory, against bank conflicts. Natural:
  * the operand keeps its layout there. */
@@ -5891,12 +5918,16 @@ template <class Acc, bool Natural> struct gk__row_padding {
  * In global memory the operand is K-major (the elements of a row of A or a column of B are contiguous) or MN-major. In
  * shared memory it keeps that layout if Natural, and otherwise is shared_tile[k][outer].
  *
- * A thread copies 16-byte vectors where alignment and leading dimension allow, and single elements otherwise. Doubles
- * are copied by vectors if rows begin at sectors of 32 bytes: copies of 16 bytes bypass the L1 cache, and would read
- * the sectors at the ends of other rows from L2 twice, which takes up to 1.5 times as long (H100). A K-major operand
- * that is not Natural is transposed on the way, element by element: a warp then handles four rows of eight k, which the
- * padding maps to 32 different banks. Elements outside of the matrix are neither read nor written: they only affect
- * accumulators that are not stored, and steps past the end of k are not multiplied.
+ * A thread copies 16-byte vectors where alignment and leading dimension allow and no vector crosses the edge of the
+ * matrix, and single elements otherwise. Doubles are copied by vectors if rows begin at sectors of 32 bytes: copies of
+ * 16 bytes bypass the L1 cache, and would read the sectors at the ends of other rows from L2 twice, which takes up to
+ * 1.5 times as long (H100). A K-major operand that is not Natural is transposed on the way, element by element: a warp
+ * then handles four rows of eight k, which the padding maps to 32 different banks.
+ *
+ * Elements outside of the matrix are neither read nor written: they only affect accumulators that are not stored, and
+ * steps past the end of k are not multiplied. What lies inside is computed once, because a branch in the main loop
+ * takes time even if it is never taken: with one that computes the bits of the last stage, and one that copies the ends
+ * of rows, products of doubles take up to 1.3 times as long (H200).
  *
  * fetch() starts the asynchronous copies of a stage, or loads the stage to registers; store() then writes these to
  * shared memory. */
@@ -5913,127 +5944,122 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
 
   enum { by_vector, by_element, transposing };
   template <int Access, bool KMajor>
-  struct map_of
-      : std::conditional<Access == transposing, gk__transpose_map<TileDepth, Threads>,
-                         gk__copy_map<KMajor ? TileDepth : Outer, Threads, Access == by_vector ? vector : 1>>::type {};
+  struct map_of : std::conditional<Access == transposing, gk__transpose_map<Outer, TileDepth, Threads>,
+                                   gk__copy_map<KMajor ? Outer : TileDepth, KMajor ? TileDepth : Outer, Threads,
+                                                Access == by_vector ? vector : 1>>::type {};
   const Item *source; /* this thread's first element of the next stage */
   int dest_offset;    /* of that element in a stage of shared memory */
-  int outer_left;     /* rows of A or columns of B from that element to the edge of the matrix */
-  int k_offset;       /* of that element from the first k of the stage */
   int access;
-  bool k_major, full_outer, full_vectors; /* the tile has all Outer; in MN-major: no vector crosses the edge */
+  bool k_major, full_outer;     /* full_outer: the tile has all Outer */
+  unsigned inside, inside_last; /* the thread's vectors that lie in the matrix; those of the last stage */
   __align__(16) Item held[async ? 1 : thread_items];
 
-  template <int Access, bool KMajor> GK__D void begin(int t, int *row_idx, int *col_idx) {
-    access = Access;
-    *row_idx = map_of<Access, KMajor>::row_idx(t);
-    *col_idx = map_of<Access, KMajor>::col_idx(t);
-  }
-  /* For the Outer rows or columns from `outer_begin` on (of `outer_count`), from k_begin on. t: the thread. */
+  /* For the Outer rows or columns from `outer_begin` on (of `outer_count`), and `depth` k from k_begin on. t: the
+   * thread. */
   GK__D gk__operand_loader(const Item *matrix, size_t leading_dim, bool is_k_major, size_t outer_begin,
-                           size_t outer_count, size_t k_begin, int t)
-      : k_major(is_k_major) {
-    const Item *const origin =
-        matrix + (k_major ? outer_begin * leading_dim + k_begin : k_begin * leading_dim + outer_begin);
-    const bool aligned = vector > 1 && reinterpret_cast<uintptr_t>(origin) % alignment == 0 &&
-                         leading_dim * sizeof(Item) % alignment == 0;
+                           size_t outer_count, size_t k_begin, int depth, int t)
+      : source(matrix + (is_k_major ? outer_begin * leading_dim + k_begin : k_begin * leading_dim + outer_begin)),
+        k_major(is_k_major) {
     const int tile_outer = outer_count - outer_begin < Outer ? static_cast<int>(outer_count - outer_begin) : Outer;
-    int row_idx, col_idx;
+    const bool aligned = vector > 1 && (k_major ? depth : tile_outer) % vector == 0 &&
+                         reinterpret_cast<uintptr_t>(source) % alignment == 0 &&
+                         leading_dim * sizeof(Item) % alignment == 0;
+    gk__forget(&t); /* a persistent block has a loader for each work tile, which share no registers */
     full_outer = tile_outer == Outer;
-    full_vectors = tile_outer % vector == 0;
     if (k_major) {
       if (!Natural)
-        begin<transposing, true>(t, &row_idx, &col_idx);
+        begin<transposing, true>(leading_dim, tile_outer, depth, t);
       else if (aligned)
-        begin<by_vector, true>(t, &row_idx, &col_idx);
+        begin<by_vector, true>(leading_dim, tile_outer, depth, t);
       else
-        begin<by_element, true>(t, &row_idx, &col_idx);
-      dest_offset = Natural ? row_idx * pitch_k_major + col_idx : col_idx * pitch_mn_major + row_idx;
-      outer_left = tile_outer - row_idx;
-      k_offset = col_idx;
+        begin<by_element, true>(leading_dim, tile_outer, depth, t);
+    } else if (aligned) {
+      begin<by_vector, false>(leading_dim, tile_outer, depth, t);
     } else {
-      if (aligned)
-        begin<by_vector, false>(t, &row_idx, &col_idx);
-      else
-        begin<by_element, false>(t, &row_idx, &col_idx);
-      dest_offset = row_idx * pitch_mn_major + col_idx;
-      outer_left = tile_outer - col_idx;
-      k_offset = row_idx;
+      begin<by_element, false>(leading_dim, tile_outer, depth, t);
     }
-    source = origin + static_cast<size_t>(row_idx) * leading_dim + col_idx;
+  }
+  template <int Access, bool KMajor> GK__D void begin(size_t leading_dim, int tile_outer, int depth, int t) {
+    typedef map_of<Access, KMajor> map;
+    const int row_idx = map::row_idx(t), col_idx = map::col_idx(t), last_depth = (depth - 1) % TileDepth + 1;
+    access = Access;
+    source += static_cast<size_t>(row_idx) * leading_dim + col_idx;
+    dest_offset = shared_offset<KMajor>(row_idx, col_idx);
+    if (KMajor) {
+      inside = gk__vectors_inside<map>(tile_outer - row_idx, TileDepth - col_idx);
+      inside_last = gk__vectors_inside<map>(tile_outer - row_idx, last_depth - col_idx);
+    } else {
+      inside = gk__vectors_inside<map>(TileDepth - row_idx, tile_outer - col_idx);
+      inside_last = gk__vectors_inside<map>(last_depth - row_idx, tile_outer - col_idx);
+    }
+  }
+  /* Where an element of the tile is in a stage of shared memory. */
+  template <bool KMajor> static GK__D int shared_offset(int row_idx, int col_idx) {
+    if (!KMajor) return row_idx * pitch_mn_major + col_idx;
+    return Natural ? row_idx * pitch_k_major + col_idx : col_idx * pitch_mn_major + row_idx;
   }
 
-  /* What part of a stage lies in the matrix: all of it; full vectors only; anything. */
-  enum { all_inside, vectors_inside, any_inside };
-  /* Fetches or stores (if Store) this thread's part of a stage, of which k_left of k are left. */
-  template <int Access, bool KMajor, bool Store, int Coverage>
-  GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
+  /* Fetches or stores (if Store) this thread's part of a stage: the vectors of which `copied` has the bit, or all. */
+  template <int Access, bool KMajor, bool Store, bool All>
+  GK__D void transfer(Acc *shared_tile, size_t leading_dim, unsigned copied) {
     typedef map_of<Access, KMajor> map;
-    const bool transposed = KMajor && !Natural;
-    const int vector_count = thread_items / map::vector_width;
-    const int pitch = KMajor && Natural ? pitch_k_major : pitch_mn_major, k_room = k_left - k_offset;
+    typedef gk__vector<Item, map::vector_width> vector_type;
     Acc *const dest = shared_tile + dest_offset;
     GK__UNROLL
-    for (int v = 0; v < vector_count; v++) {
-      const int dr = map::row_offset(v), dc = map::col_offset(v);
-      const int row_room = (KMajor ? outer_left : k_room) - dr, col_room = (KMajor ? k_room : outer_left) - dc;
-      const int room = row_room > 0 ? col_room : 0; /* elements of the row from here to the edge of the matrix */
-      Acc *const target = dest + (transposed ? dc * pitch + dr : dr * pitch + dc);
-      const Item *const elements = source + static_cast<size_t>(dr) * leading_dim + dc;
+    for (int v = 0; v < map::vectors; v++) {
+      const int row_idx = v / map::row_vectors * map::row_step, col_idx = v % map::row_vectors * map::col_step;
+      const vector_type *const from =
+          reinterpret_cast<const vector_type *>(source + static_cast<size_t>(row_idx) * leading_dim + col_idx);
+      vector_type *const in_registers = reinterpret_cast<vector_type *>(held) + (async ? 0 : v);
+      const unsigned condition = All ? 1 : copied & 1u << v;
       if (async) {
-        if (Coverage == all_inside || room >= map::vector_width) {
-          gk__copy_async<item_bytes * map::vector_width>(target, elements);
-        } else if (Coverage == any_inside) { /* past the edge nothing is read, not even to be dropped */
-          GK__UNROLL
-          for (int i = 0; i < map::vector_width; i++)
-            if (i < room) gk__copy_async<item_bytes>(target + i, elements + i);
-        }
+        gk__copy_async_if<static_cast<int>(sizeof(vector_type))>(condition,
+                                                                 dest + shared_offset<KMajor>(row_idx, col_idx), from);
+      } else if (condition == 0) {
+        continue;
       } else if (!Store) {
-        if (Access == by_vector && room >= map::vector_width) {
-          *reinterpret_cast<gk__vector<Item, map::vector_width> *>(held + v * map::vector_width) =
-              *reinterpret_cast<const gk__vector<Item, map::vector_width> *>(elements);
-        } else {
-          GK__UNROLL
-          for (int i = 0; i < map::vector_width; i++)
-            if (i < room) held[v * map::vector_width + i] = elements[i];
-        }
+        *in_registers = *from;
       } else {
         GK__UNROLL
         for (int i = 0; i < map::vector_width; i++)
-          if (i < room)
-            target[transposed ? i * pitch : i] = gk__convert<Acc, Item>::from(held[v * map::vector_width + i]);
+          dest[shared_offset<KMajor>(row_idx, col_idx + i)] = gk__convert<Acc, Item>::from(in_registers->value[i]);
       }
     }
   }
-  template <int Access, bool KMajor, bool Store> GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
-    const bool full_k = k_left >= TileDepth; /* full vectors are copied under a predicate, without a branch */
-    if (async && full_outer && full_k)
-      transfer<Access, KMajor, Store, all_inside>(shared_tile, leading_dim, k_left);
-    else if (async && Access == by_vector && (KMajor ? full_k || k_left % vector == 0 : full_vectors))
-      transfer<Access, KMajor, Store, vectors_inside>(shared_tile, leading_dim, k_left);
+  /* InLoop: stages that lie in the matrix as a whole have a path without conditions. Without it, products of doubles
+   * with odd sizes take up to 1.1 times as long, and large ones of floats up to 1.03 times (H200). */
+  template <int Access, bool KMajor, bool Store, bool InLoop>
+  GK__D void transfer_stage(Acc *shared_tile, size_t leading_dim, int k_left) {
+    const bool full_k = k_left >= TileDepth;
+    if (InLoop && full_outer && full_k)
+      transfer<Access, KMajor, Store, true>(shared_tile, leading_dim, 0);
     else
-      transfer<Access, KMajor, Store, any_inside>(shared_tile, leading_dim, k_left);
+      transfer<Access, KMajor, Store, false>(shared_tile, leading_dim, full_k ? inside : inside_last);
   }
-  template <bool Store> GK__D void dispatch(Acc *shared_tile, size_t leading_dim, int k_left) {
+  template <bool Store, bool InLoop> GK__D void dispatch(Acc *shared_tile, size_t leading_dim, int k_left) {
     if (k_major) {
       if (!Natural)
-        transfer<transposing, true, Store>(shared_tile, leading_dim, k_left);
+        transfer_stage<transposing, true, Store, InLoop>(shared_tile, leading_dim, k_left);
       else if (access == by_vector)
-        transfer<by_vector, true, Store>(shared_tile, leading_dim, k_left);
+        transfer_stage<by_vector, true, Store, InLoop>(shared_tile, leading_dim, k_left);
       else
-        transfer<by_element, true, Store>(shared_tile, leading_dim, k_left);
+        transfer_stage<by_element, true, Store, InLoop>(shared_tile, leading_dim, k_left);
     } else if (access == by_vector) {
-      transfer<by_vector, false, Store>(shared_tile, leading_dim, k_left);
+      transfer_stage<by_vector, false, Store, InLoop>(shared_tile, leading_dim, k_left);
     } else {
-      transfer<by_element, false, Store>(shared_tile, leading_dim, k_left);
+      transfer_stage<by_element, false, Store, InLoop>(shared_tile, leading_dim, k_left);
     }
     if (async || Store) source += k_major ? TileDepth : TileDepth * leading_dim;
   }
+  /* The next stage. k_left: the k that are left, with it. */
   GK__D void fetch(Acc *shared_tile, size_t leading_dim, int k_left) {
-    dispatch<false>(shared_tile, leading_dim, k_left);
+    dispatch<false, false>(shared_tile, leading_dim, k_left);
+  }
+  GK__D void fetch_in_loop(Acc *shared_tile, size_t leading_dim, int k_left) {
+    dispatch<false, async>(shared_tile, leading_dim, k_left);
   }
   GK__D void store(Acc *shared_tile, size_t leading_dim, int k_left) {
-    if (!async) dispatch<true>(shared_tile, leading_dim, k_left);
+    if (!async) dispatch<true, false>(shared_tile, leading_dim, k_left);
   }
 };
 
@@ -6308,9 +6334,9 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
   const int stages = Config::stages, tile_depth = Config::bk, ring_items = stages * stage_items;
   const int k_steps = tile_depth / Sums::depth;
   static_assert(k_steps % 2 == 0, "the two fragments alternate");
-  /* The steps in which copies are issued. Of 16 steps 3 and 12 are the best of 20 pairs that were measured: with 0 and
+  /* The steps in which copies are issued. Of 16 steps 3 and 13 are the best of 30 pairs that were measured: with 0 and
    * 2, products of floats take 1.01 to 1.03 times as long (H200). */
-  const int a_step = k_steps == 16 ? 3 : 0, b_step = k_steps == 16 ? 12 : 0;
+  const int a_step = k_steps == 16 ? 3 : 0, b_step = k_steps == 16 ? 13 : 0;
   acc.begin(ring, ring + OperandA::items, a.k_major, b.k_major);
   int k_to_load = gk__fill_ring<Config>(a, b, lda, ldb, ring, stage_items, depth);
   gk__end_of_step<Config>();
@@ -6340,8 +6366,8 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
           acc.b_tile += next_stage;
         }
         acc.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, tile_depth);
-        if (s == a_step && k_to_load > 0) a.fetch(stage, lda, k_to_load);
-        if (s == b_step && k_to_load > 0) b.fetch(stage + OperandA::items, ldb, k_to_load);
+        if (s == a_step && k_to_load > 0) a.fetch_in_loop(stage, lda, k_to_load);
+        if (s == b_step && k_to_load > 0) b.fetch_in_loop(stage + OperandA::items, ldb, k_to_load);
         acc.multiply_step(fragment[s % 2]);
       }
     } else {
@@ -6605,10 +6631,10 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
     /* The first group has the longest partition. */
     const gk__partition_range longest(p, work.partition), range(p, work.partition + static_cast<unsigned>(group));
-    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, t);
-    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, t);
     int most_k = longest.depth, group_k = range.begin < p.k ? range.depth : 0;
     if (Config::in_turn) most_k = group_k = static_cast<int>(p.k);
+    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, group_k, t);
+    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, group_k, t);
     gk__multiply_partitions<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, group_k,
                                     (most_k + Config::bk - 1) / Config::bk, p.depth / Config::bk);
   }
@@ -6677,8 +6703,8 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
   if (!p.condition.holds()) return;
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
   const gk__work_tile work = gk__work_tile_of<Config>(p, blockIdx.x);
-  typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, work.row0, p.m, 0, t);
-  typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, work.col0, p.n, 0, t);
+  typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, true, work.row0, p.m, 0, depth, t);
+  typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, false, work.col0, p.n, 0, depth, t);
   Config::sums acc(t);
   int k_to_load = gk__fill_ring<Config>(a, b, p.lda, p.ldb, ring, stage_items, depth);
   int read_offset = 0, write_offset = (stages - 1) * stage_items;
@@ -7186,16 +7212,16 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
       const gk__work_tile work = gk__work_tile_of<Shape>(p, work_idx, p.work_partitions());
       const gk__partition_range range(p, work.partition, Shape::in_turn);
       typename Shape::operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin,
-                                  t - Shape::consumers);
+                                  range.depth, t - Shape::consumers);
       typename Shape::operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin,
-                                  t - Shape::consumers);
+                                  range.depth, t - Shape::consumers);
       GK__UNROLL_BY(1)
       for (int left = range.depth; left > 0; left -= Shape::bk) {
         gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
         double *dest = ring + static_cast<int>(pipe.stage_idx) * Shape::stage_items;
         gk__forget(&dest); /* otherwise the compiler computes it again for each copy */
-        a.fetch(dest, p.lda, left);
-        b.fetch(dest + Shape::operand_a::items, p.ldb, left);
+        a.fetch_in_loop(dest, p.lda, left);
+        b.fetch_in_loop(dest + Shape::operand_a::items, p.ldb, left);
         gk__ptx_cp_async_mbarrier_arrive_noinc(pipe.full_barrier());
         pipe.advance();
       }
