@@ -86,7 +86,7 @@ compile.lesson   = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) 
 compile.coverage = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path -x c++
 compile.user     = $(CXX) $(CPU_FLAGS) -g $(AS_NVCC) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),$(traced)) \
                      $(if $(STATS),$(counted)) -x c++
-plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -pthread $(AS_NVCC) $(if $(ASAN),$(asan)) # C beside it
+plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -I . -pthread $(AS_NVCC) $(if $(ASAN),$(asan)) # C beside it
 # Where the program and the runtime both have the code of a function the one that is linked first wins: the better
 # optimised one, but the program's own where accesses and branches are counted.
 link             = $(link.$1)$(if $(findstring $(STANDIN),$(compile.$1)),$(CPU_LINK) $(filter -fsanitize=address% \

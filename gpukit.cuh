@@ -54,7 +54,7 @@
  *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
  *                          program's; see SEVERAL COPIES in section 22
  *   GPUKIT_C_API           with GPUKIT_IMPLEMENTATION: also compiles the functions that C files call (gk_reduce_f32,
- *                          ...). That takes about a minute, and needs GCC or clang as the host's compiler
+ *                          ...). That takes half a minute, and needs GCC or clang as the host's compiler
  *   GPUKIT_PRODUCTS_F32    in the implementing file and any others: only the former compiles products (gk_matmul, ...)
  *                          of floats, and the others compile in about a second. All must be for the same GPUs. This
  *                          header itself can be the implementing file: nvcc -x cu -DGPUKIT_IMPLEMENTATION
@@ -112,10 +112,11 @@
  *                gk_allclose of one, and gk_time_ms call the handler of GK_CHECK. C++17 and C23 compilers warn about a
  *                status that is ignored, unless it is cast to void. Only GK_TIME, calls with print in their names and
  *                the default handler print. Only the handler ends the program, as it does by default. A call fails for
- *                its own errors only, and leaves none of them behind as CUDA's last error: an error left behind by
- *                other work is neither reported nor cleared. The exception is an error after which the device's context
- *                is lost. The detail then says that it comes from earlier work, or of a call that waits for its own
- *                kernels, that it may come from these.
+ *                its own errors only, and leaves none of them behind as CUDA's last error. An error left behind by
+ *                other work is not reported, and a call that succeeds does not clear it; one that fails may, because
+ *                CUDA keeps only one. The exception is an error after which the device's context is lost. The detail
+ *                then says that it comes from earlier work, or of a call that waits for its own kernels, that it may
+ *                come from these.
  *                (Built with CUDA 12, the first launch of a kernel with more than 48 KiB of dynamic shared memory
  *                clears an error left behind, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
@@ -374,7 +375,8 @@ extern "C++" {
  *    matmul, and typed calls for C.
  *
  *    Every function that can fail returns cudaError_t. On failure gk_error_detail() is a sentence that says why. Only
- *    the functions named _print and GK_TIME print. Functions wait for the GPU only where their documentation says so.
+ *    GK_TIME, functions with print in their names and the default handler print. Functions wait for the GPU only where
+ *    their documentation says so.
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
@@ -401,7 +403,8 @@ typedef void (*gk_error_handler)(const gk_error *error, void *user);
  * print to stderr and abort. Several threads may set handlers at the same time. */
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
 
-/* Why the last gk_ call of this thread failed; "" if it did not. Valid until the thread's next gk_ call that fails. */
+/* Why the last gk_ call of this thread failed; "" if it did not. The text that the pointer refers to stays the same
+ * until the thread's next gk_ call that fails. */
 GPUKIT_DEF const char *gk_error_detail(void);
 /* What to try about a CUDA error: a static string; "" if there is nothing to say beyond its name. */
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
@@ -560,8 +563,9 @@ typedef struct gk_scratch {
   int device;
 } gk_scratch;
 
-/* Allocates a scratch of at least `bytes` bytes for the current device, and clears it on the stream. gk_scratch_destroy
- * frees it, which waits for the device, and leaves it empty; if it fails, as during a capture, nothing is changed. */
+/* Allocates a scratch of at least `bytes` bytes for the current device, and clears it on the stream. It is an error if
+ * *scratch is not empty. gk_scratch_destroy frees it, which waits for the device, and leaves it empty; if it fails, as
+ * during a capture, nothing is changed. */
 GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
 GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                                                cudaStream_t stream);
@@ -569,7 +573,8 @@ GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 /* The bytes for reduce, whatever n. */
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
 /* The bytes for reduce, and for scans and gk_select of up to n items. item_bytes is the size of the largest of the
- * input's, the output's and the working type. SIZE_MAX if the number of bytes overflows. */
+ * input's, the output's and the working type; for gk_select, of an element. SIZE_MAX if the number of bytes overflows.
+ */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
 /* The bytes for reductions and scans of the rows or columns of a matrix. item_bytes and overflow: as above. */
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes);
@@ -684,7 +689,9 @@ typedef struct gk_mismatch {
  *   gk_scan_exclusive_init, gk_host_reduce, gk_host_scan_inclusive,
  *   gk_host_scan_exclusive; the type gk_arg                                _f32 _f64 _i32 _u32 _i64 _u64
  *   gk_matmul, gk_matmul_ex, gk_matmul_plan                                _f32 _f64 _f16 _bf16
- *   gk_host_matmul, gk_allclose                                            _f32 _f64 */
+ *   gk_host_matmul, gk_allclose                                            _f32 _f64
+ *
+ * GK_OP_ARGMIN and GK_OP_ARGMAX are for gk_argreduce alone. */
 
 #define GK__REAL_TYPES(X) X(f32, float) X(f64, double)
 #define GK__TYPES(X) GK__REAL_TYPES(X) X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
@@ -861,10 +868,11 @@ private:
 
 /* --- Comparing arrays ---------------------------------------------------------------------------------------------*/
 
-/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of the same
- * sign are close to each other; a NaN is close to nothing. Integers are compared exactly, whatever their types; with
- * rtol and atol 0 they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be
- * NULL) describes the first and the worst difference, and so does gk_error_detail(). */
+/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. The tolerances are at
+ * least 0. Equal elements are close; an infinity is close to nothing else, and a NaN to nothing. Integers are compared
+ * exactly, whatever their types; with rtol and atol 0 they must be equal. All other types are compared in double. If
+ * the arrays differ, *mismatch (may be NULL) describes the first and the worst difference, and so does
+ * gk_error_detail(). */
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
 
@@ -896,7 +904,7 @@ GK__NAMESPACE(KERNELS) {
 
 /* Launches kernel on the stream. Each argument is converted to the type of the kernel's own parameter. With an empty
  * grid it launches nothing and succeeds. More than 48 KiB of dynamic shared memory needs no extra call. The error is
- * that of this launch: an error left behind by earlier work is neither reported nor cleared. */
+ * that of this launch, not one left behind by earlier work. */
 template <class... Params, class... Args>
 GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                                     cudaStream_t stream, Args &&...args);
@@ -1191,7 +1199,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
 
 /* *output = input[0] op input[1] op ... op input[n-1]. input has n elements, output one. n = 0 gives the identity. The
  * operator must be associative and commutative: the order is fixed, but it is not that of the indices. The output of a
- * reduction, of rows and columns as well, must not overlap its input.
+ * reduction, of rows and columns as well, must not overlap its input, which is not checked.
  *
  *   operator     input           works in           output (any type that the working type converts to)
  *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
@@ -1202,6 +1210,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *   argmin/max   any             value and index    gk_arg<value>; the first of equals, as -0 and +0 are; the first
  *                                                   NaN before all
  *   a functor    any             its Acc            any
+ *
+ * A wide output does not widen a sum or product: of ints that may exceed 32 bits use gk_sum<int64_t>(), a functor.
  */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation,
@@ -1237,7 +1247,7 @@ template <class Item, class Func> struct gk__computed;
 template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f);
 
 /* *output = x[0] y[0] + ... + x[n-1] y[n-1]. Each product is rounded, for half types to float; integers of less than 32
- * bits are multiplied in 64. The products are summed as by gk_reduce_sum. */
+ * bits are multiplied in 64. The products are summed as by gk_reduce_sum. x and y have elements of the same type. */
 template <class InputX, class InputY, class Output>
 GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream = 0,
                                  const gk_scratch *scratch = NULL);
@@ -1273,12 +1283,13 @@ GK__NODISCARD cudaError_t gk_reduce_columns(const Input &input, Output &&output,
 
 /* inclusive       output[i] = input[0] op ... op input[i]
  * exclusive       output[i] = input[0] op ... op input[i-1]; output[0] is the identity
- * exclusive_init  output[i] = init op input[0] op ... op input[i-1]
+ * exclusive_init  output[i] = init op input[0] op ... op input[i-1]; init is converted to the working type
  *
- * input and output have n elements; output may be input, but may not overlap it otherwise. n = 0 does nothing. The
- * operator must be associative but need not commute. A tag such as gk_op_sum() works in the type of the output, for f16
- * and bf16 in float, to which elements are converted before they are combined: give a wider output where sums outgrow
- * the input. A functor works in its Acc, of at most 176 bytes. argmin and argmax need an output of gk_arg<value>. */
+ * input and output have n elements; output may be input, but may not overlap it otherwise, which is not checked. n = 0
+ * does nothing. The operator must be associative but need not commute. A tag such as gk_op_sum() works in the type of
+ * the output, for f16 and bf16 in float, to which elements are converted before they are combined: give a wider output
+ * where sums outgrow the input. A functor works in its Acc, of at most 176 bytes. argmin and argmax need an output of
+ * gk_arg<value>. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1316,8 +1327,8 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
 /* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
  * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
  * are kept, which is not checked. output may be the same pointer as input, if keep looks at its argument alone; they
- * may not overlap otherwise. Elements have at most 176 bytes. A scratch needs gk_scan_scratch_bytes(n, item_bytes)
- * bytes, where item_bytes is the size of an element, but at least 8.
+ * may not overlap otherwise. Elements have at most 176 bytes. *kept_count must be wide enough, which is not checked. A
+ * scratch needs gk_scan_scratch_bytes(n, item_bytes) bytes.
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
@@ -1337,7 +1348,7 @@ GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &ite
 /* --- Data: copy, fill, random numbers, print ---------------------------------------------------------------------*/
 
 /* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. output may be
- * input, but may not overlap it otherwise. */
+ * input, but may not overlap it otherwise, which is not checked. */
 template <class Input, class Output>
 GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
 /* output[i] = value, and output[i] = begin + i increment, both converted to the type of output first. */
@@ -1354,7 +1365,8 @@ GK__NODISCARD cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t 
 template <class Output>
 GK__NODISCARD cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
 /* Prints an array, or a row-major matrix (leading_dim 0: col_count), to stdout: of more than 20 rows or columns the
- * first and the last ten. Waits for the stream. */
+ * first and the last ten. Elements are integers, which char and bool are, too, floating-point numbers or half types.
+ * Waits for the stream. */
 template <class Input> GK__NODISCARD cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream = 0);
 template <class Input>
 GK__NODISCARD cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count,
@@ -1364,8 +1376,8 @@ GK__NODISCARD cudaError_t gk_print_matrix(const Input &input, size_t row_count, 
 
 /* C = A B, or C = alpha A B + beta C. Dense row-major device memory: A is m x k, B is k x n, C is m x n and must not
  * overlap A or B. Elements are float, double, __half or __nv_bfloat16. Half types are summed in float by tensor cores,
- * and C may be float; products of float and double are strict (gk_precision). With beta 0, C is never read. k = 0 gives
- * beta C. */
+ * and C may be float; products of float and double are strict (gk_precision). With beta 0, C is never read; with alpha
+ * 0, A and B are not. k = 0 gives beta C. Of overlaps only a C that begins where A or B does is found. */
 template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                     cudaStream_t stream = 0);
@@ -3946,9 +3958,9 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
     return GK__INVALID("%s: the scratch has %zu bytes, but %zu are needed: create it with at least that many", call,
                        available, bytes);
   if (!given->ptr) return cudaSuccess;
-  if (reinterpret_cast<uintptr_t>(given->ptr) % sizeof(gk__word16))
-    return GK__INVALID("%s: the scratch's memory is not aligned to %zu bytes, as cudaMalloc's is", call,
-                       sizeof(gk__word16));
+  const unsigned alignment = 32; /* of four doubles, which some GPUs load at once */
+  if (reinterpret_cast<uintptr_t>(given->ptr) % alignment)
+    return GK__INVALID("%s: the scratch's memory is not aligned to %u bytes, as cudaMalloc's is", call, alignment);
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
   if (device != given->device)
     return GK__INVALID("%s: the scratch is of device %d, but device %d is current: each device has its own", call,
@@ -5540,10 +5552,11 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
 /* ====================================================================================================================
  * 19. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
- * Each element of a strict product is a sum of partitions of k. A partition is a sequence of fused multiply-adds. How
- * many partitions there are, and how long, depends on m, n, k and the type alone, and not on the plan, the device, the
- * transposes and the strides. The shape of the tile, the path of the operands to shared memory and the kernel do not
- * change the order of the additions. So the bits are always the same.
+ * Each element of a strict product is a sum of partitions of k. A partition is a sequence of fused multiply-adds, or in
+ * a thin product 32 of them, which a tree adds up. How many partitions there are, and how long, depends on m, n, k and
+ * the type alone, and not on the plan, the device, the transposes and the strides. The shape of the tile, the path of
+ * the operands to shared memory and the kernel do not change the order of the additions. So the bits are always the
+ * same.
  * ==================================================================================================================*/
 
 /* --- Arguments, epilogue and split-K ---------------------------------------------------------------------------------
@@ -5565,8 +5578,8 @@ struct gk__condition {
 struct gk__identity {
   template <class Acc> GK__D Acc operator()(Acc value, size_t, size_t) const { return value; }
 };
-/* Stores accumulators to an m x n matrix: dest = f(alpha acc + beta dest). Rows and columns of the functor are those of
- * C, of which the matrix may be a part that begins at first_row and first_col, and has every row_step-th row. */
+/* Stores accumulators to an m x n matrix: dest = f(alpha acc + beta dest). The functor gets the row and the column in
+ * C. The matrix may be a part of C: it begins at (first_row, first_col), and has every row_step-th row. */
 template <class Out, class Acc, class Func> struct gk__epilogue {
   /* Elements that are stored at once: 16 bytes, but four with a functor, because its loads by column (a bias) would
    * touch twice as many sectors (bf16, 8192 x 8192 x 256: 188 us with four, 211 with eight). */
@@ -5605,7 +5618,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   template <int Width> GK__D gk__vector<Out, Width> *vector_at(size_t row_idx, size_t col_idx) const {
     return reinterpret_cast<gk__vector<Out, Width> *>(dest + row_idx * leading_dim + col_idx);
   }
-  /* What such a vector holds, if beta asks for it, and else zeros. */
+  /* Loads such a vector; returns zeros if beta is 0. */
   template <int Width> GK__D gk__vector<Out, Width> load_vector(size_t row_idx, size_t col_idx) const {
     gk__vector<Out, Width> x = {};
     if (beta != Acc(0)) x = *vector_at<Width>(row_idx, col_idx);
@@ -5620,7 +5633,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], old.value[i], row_idx, col_idx + static_cast<size_t>(i));
     *vector_at<Width>(row_idx, col_idx) = x;
   }
-  /* Stores Width neighbours of a row, those of them that are in the matrix. */
+  /* Stores those of Width neighbours of a row that are in the matrix. */
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
     if (row_idx >= m || col_idx >= n) return;
     Out *const target = dest + row_idx * leading_dim + col_idx;
@@ -5643,7 +5656,7 @@ template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
 }
 
-/* The blocks of a launch that would have `blocks`, with a limit of max_blocks (0: none). */
+/* Limits the blocks of a launch to max_blocks (0: no limit). */
 inline size_t gk__limited_blocks(size_t blocks, size_t max_blocks) {
   return max_blocks && max_blocks < blocks ? max_blocks : blocks;
 }
@@ -5663,7 +5676,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   size_t max_blocks = 0; /* of a launch; 0: no limit */
   explicit gk__matmul_output(const Func &f = Func()) : func(f) {}
   size_t limited(size_t blocks) const { return gk__limited_blocks(blocks, max_blocks); }
-  /* The partitions of a tile that are work tiles of their own. */
+  /* Work tiles for each tile of C: one for each partition if partials are stored, else one. */
   GK__D unsigned work_partitions() const { return partials ? partitions : 1; }
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
@@ -5770,7 +5783,7 @@ template <class Plan> struct gk__cut_plan {
 
 /* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
  * direct-mapped by the shape. Each type of Find has a table of its own. Query: has m, n and k, and is comparable. */
-#define GK__CACHED_PLANS 64
+#define GK__CACHED_PLANS 61 /* a prime: sizes that are powers of two do not share one entry */
 template <class Query, class Find> auto gk__cached_plan(const Query &query, const Find &find) -> decltype(find(query)) {
   struct entry {
     bool known;
@@ -5789,7 +5802,8 @@ template <class Acc, int Rows, int Cols> GK__D void gk__set_all(Acc (&value)[Row
 }
 template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) { gk__set_all(value, Acc(0)); }
 
-/* The range of k of a partition, or of `all` k. `depth` means nothing if it begins behind the end of k. */
+/* The range of k of a partition; if `all`, from its begin to the end of k. `depth` means nothing if `begin` is past the
+ * end of k. */
 struct gk__partition_range {
   size_t begin;
   int depth;
@@ -5839,9 +5853,9 @@ __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
 /* Copies from global to shared memory by cp.async use no registers. Without it (before sm_80, and on a CPU) a copy is
  * complete when the call returns.
  *
- * Copies the first `valid` of Bytes bytes (4, 8 or 16), and sets the others to 0. Only of 16 bytes may some be invalid.
- * (compute-sanitizer memcheck takes the asynchronous form for a read of all 16 bytes, so it reports an array that ends
- * within them.) */
+ * Copies the first `valid` of Bytes bytes (4, 8 or 16), and sets the others to 0. `valid` may be less than Bytes only
+ * if Bytes is 16. (compute-sanitizer memcheck takes the asynchronous form for a read of all 16 bytes, so it reports an
+ * array that ends within them.) */
 template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid = Bytes) {
 #if GK__HAS_CP_ASYNC
   if (Bytes == 16)
@@ -5871,9 +5885,9 @@ template <int Bytes> GK__D void gk__copy_async_if(unsigned condition, void *dest
 #endif
 }
 
-/* Which vectors of a tile of Rows x Cols, as it is stored in global memory, a thread copies: in every row_step-th row
- * row_vectors vectors of vector_width elements, col_step columns from each other. They are numbered by rows. The first
- * one begins at (row_idx(t), col_idx(t)). Here adjacent lanes copy adjacent vectors, and a warp has all of a row longer
+/* The vectors of a tile of Rows x Cols in global memory that thread t copies. In every row_step-th row it has
+ * row_vectors vectors of vector_width elements, col_step columns apart. They are numbered row by row; the first one
+ * begins at (row_idx(t), col_idx(t)). Here adjacent lanes copy adjacent vectors, and a warp has all of a row longer
  * than 32 vectors: a thread's vectors of that row have one address and constant offsets. */
 template <int Rows, int Cols, int Threads, int Width> struct gk__copy_map {
   static const int vector_width = Width, lanes = Cols / Width < 32 ? Cols / Width : 32; /* lanes: side by side */
@@ -5897,7 +5911,7 @@ GK__D int gk__count_before(int end, int pitch, int most) {
   return positions < 0 ? 0 : positions < most ? positions : most;
 }
 /* The vectors of a thread, as bits, that lie in the matrix. Its first one begins row_count rows and col_count columns
- * from the edges of the matrix, which no vector crosses. */
+ * before the edges of the matrix or of the stage, which no vector crosses. */
 template <class Map> GK__D unsigned gk__vectors_inside(int row_count, int col_count) {
   static_assert(Map::vectors < 32, "each vector has a bit");
   const int rows_inside = gk__count_before(row_count, Map::row_step, Map::vectors / Map::row_vectors);
@@ -5964,7 +5978,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     const bool aligned = vector > 1 && (k_major ? depth : tile_outer) % vector == 0 &&
                          reinterpret_cast<uintptr_t>(source) % alignment == 0 &&
                          leading_dim * sizeof(Item) % alignment == 0;
-    gk__forget(&t); /* a persistent block has a loader for each work tile, which share no registers */
+    gk__forget(&t); /* else persistent blocks keep what follows from it in registers for their next work tile */
     full_outer = tile_outer == Outer;
     if (k_major) {
       if (!Natural)
@@ -5999,7 +6013,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     return Natural ? row_idx * pitch_k_major + col_idx : col_idx * pitch_mn_major + row_idx;
   }
 
-  /* Fetches or stores (if Store) this thread's part of a stage: the vectors of which `copied` has the bit, or all. */
+  /* Fetches or stores (if Store) this thread's part of a stage: all vectors, or those with a bit in `copied`. */
   template <int Access, bool KMajor, bool Store, bool All>
   GK__D void transfer(Acc *shared_tile, size_t leading_dim, unsigned copied) {
     typedef map_of<Access, KMajor> map;
@@ -6051,7 +6065,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     }
     if (async || Store) source += k_major ? TileDepth : TileDepth * leading_dim;
   }
-  /* The next stage. k_left: the k that are left, with it. */
+  /* The next stage. k_left: the k that are left to load, those of this stage included. */
   GK__D void fetch(Acc *shared_tile, size_t leading_dim, int k_left) {
     dispatch<false, false>(shared_tile, leading_dim, k_left);
   }
@@ -6091,7 +6105,7 @@ template <int TileRows, int TileCols, int Side> struct gk__accumulators {
   static const int pad = gk__row_padding<float, natural>::items;
   static_assert(TileRows % (lane_rows * Side) == 0 && TileCols % (lane_cols * Side) == 0 && Side % 4 == 0,
                 "whole warps");
-  float value[vectors][vector_width];
+  __align__(16) float value[vectors][vector_width]; /* loaded and stored as vectors */
   int first_row, first_col;
   const float *a_tile, *b_tile; /* this thread's operands in the current stage */
   typedef gk__vector<float, 4> vector;
@@ -6181,7 +6195,7 @@ struct gk__quad_accumulators {
 
 /* Those of doubles, with mma.sync where tensor cores have fp64, else with FMAs. The bits are the same: fp64 tensor
  * cores accumulate by fused multiply-adds in ascending order of k, whatever the k of one instruction is (a test checks
- * this). Deeper instructions wait less for each other. */
+ * this). Instructions with a larger k wait less often for their accumulators. */
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
 struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth> {
   typedef gk__quad_accumulators<double, TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth> base;
@@ -6234,8 +6248,9 @@ struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, 
 #endif
 };
 
-/* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each
- * group of a block has a named barrier of its own, as groups may take different branches at the end of a step. */
+/* The barrier of the main loop: the next stage has arrived, and this one, whose last fragment is in registers, may be
+ * overwritten. Each group of a block has a named barrier of its own, as groups may take different branches at the end
+ * of a step. */
 template <class Config> GK__D void gk__end_of_step() {
   gk__ptx_cp_async_commit_group();
   gk__ptx_cp_async_wait_group<Config::stages - 2>();
@@ -6247,8 +6262,8 @@ template <class Config> GK__D void gk__end_of_step() {
     __syncthreads();
 }
 
-/* Raster order of the tiles of C: groups of eight rows of tiles, or another number, and inside a group column by
- * column. Blocks that run at the same time then share operands in L2. There are fewer than 2^31 tiles. */
+/* Raster order of the tiles of C: groups of rows_at_most rows of tiles, and inside a group column by column. Blocks
+ * that run at the same time then share operands in L2. There are fewer than 2^31 tiles. */
 struct gk__raster_tile {
   unsigned row_idx, col_idx;
   GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned rows_at_most = 8) {
@@ -6277,8 +6292,8 @@ GK__D gk__work_tile gk__work_tile_of(const Args &p, unsigned index, unsigned par
 
 /* The stage behind `stage` in a ring of stages that are `pitch` apart and end at ring_end. */
 GK__HD int gk__next_stage(int stage, int pitch, int ring_end) { return stage + pitch == ring_end ? 0 : stage + pitch; }
-/* Loads the first stages of a ring, all but one, if there are so many. The copies of the last of them are committed by
- * gk__end_of_step. Returns how many of `depth` k are then left to load. */
+/* Loads the first stages of a ring, all but one, or fewer if `depth` ends before. gk__end_of_step commits the copies of
+ * the last of them. Returns how many of `depth` k are then left to load. */
 template <class Config, class OperandA, class OperandB, class Item>
 GK__D int gk__fill_ring(OperandA &a, OperandB &b, size_t lda, size_t ldb, Item *ring, int stage_items, int depth) {
   GK__UNROLL_BY(1)
@@ -6302,8 +6317,8 @@ template <class Acc> GK__D void gk__add_partition(Acc *sum, Acc *acc, bool is_la
   *sum = gk__arithmetic<Acc>::add(*sum, *acc);
   *acc = is_last ? *sum : Acc(0);
 }
-/* Ends a partition where the sums are in shared memory, until the last partition. A thread reads only what it has
- * stored itself, so this needs no barrier. */
+/* Ends a partition. The sum of the earlier ones is in shared memory, and after the last one in the accumulators. A
+ * thread reads only what it has stored itself, so this needs no barrier. */
 template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *shared, bool is_first, bool is_last) {
   typedef gk__vector<Acc, Sums::vector_width> vector;
   unsigned thread = threadIdx.x;
@@ -6326,8 +6341,8 @@ template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *sh
  * of a step is one of the whole block, so all groups must reach it as often. Config::stages stages of shared memory are
  * used as a ring; those of a group are stage_items elements apart. When a step begins, all but the last stages - 2
  * stages in flight have arrived; during the step the copies of one more stage are issued, to the slot of the step
- * before it. In turn: a partition ends after every partition_steps steps, because all but the last are a multiple of
- * Config::bk long; behind the ring is room for the sum. */
+ * before it. If Config::in_turn, a partition ends after every partition_steps steps, because all but the last are a
+ * multiple of Config::bk long; behind the ring is room for the sum. */
 template <class Config, class OperandA, class OperandB, class Sums, class Acc>
 GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring,
                                    int stage_items, int depth, int steps, int partition_steps) {
@@ -6377,8 +6392,6 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
         acc.multiply_step(fragment[0]);
       }
       gk__end_of_step<Config>();
-      acc.a_tile += next_stage;
-      acc.b_tile += next_stage;
     }
     k_to_load -= tile_depth;
     write_offset = gk__next_stage(write_offset, stage_items, ring_items);
@@ -6404,7 +6417,7 @@ GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Acc
               work.row0, work.col0, where...);
 }
 
-/* The first multiple of Alignment from an address in shared memory on. */
+/* Rounds an address in shared memory up to a multiple of Alignment. */
 template <unsigned Alignment> GK__D unsigned char *gk__align_shared(void *shared) {
 #ifdef __CUDA_ARCH__
   const unsigned address = gk__shared_address(shared);
@@ -6455,8 +6468,8 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
   static GK__D word_type read_word(const float *c_tile, unsigned row_idx, unsigned word_idx) {
     return reinterpret_cast<const word_type *>(c_tile)[Layout::word_at(row_idx, word_idx)];
   }
-  /* Reads vector `vector_idx` of a row of the tile. If the matrix is not Aligned, reads the four elements of which the
-   * last is `offset` before the last of that vector. */
+  /* Reads vector `vector_idx` of a row of the tile. If the matrix is not Aligned, reads the four elements that begin
+   * `offset` elements before that vector. */
   template <bool Aligned, int Width>
   static GK__D void read_vector(float (&x)[Width], const float *c_tile, unsigned row_idx, unsigned vector_idx,
                                 unsigned offset) {
@@ -6513,8 +6526,8 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
       }
     }
   }
-  /* Stores the elements at the begin and at the end of each row that are in none of these vectors: at most Width, or
-   * 2 Width - 2 where C ends in the tile. */
+  /* Stores the elements at the beginning and at the end of each row that are in none of these vectors: at most Width,
+   * or 2 Width - 2 where C ends in the tile. */
   template <int Width, class Out, class Func>
   static GK__D void store_ends(const float *c_tile, const gk__epilogue<Out, float, Func> &epilogue) {
     const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
@@ -6596,7 +6609,8 @@ template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> 
   typedef Sums sums;
   static const int bm = TileRows, bn = TileCols, bk = 16, stages = 3, groups = Groups, resident = Resident;
   static const bool in_turn = false;
-  /* Stores what a thread has of a work tile. Others may use the second parameter, the shared memory of the operands. */
+  /* Stores what a thread has of a work tile. Other configurations use the second parameter, the shared memory of the
+   * operands. */
   template <class Acc, class Args>
   static GK__D void store(const Sums &acc, Acc *, const Args &p, const gk__work_tile &work, int first_idx,
                           int vector_count) {
@@ -6642,7 +6656,6 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
   int first_idx = 0, vector_count = accumulators::vectors;
   if (Config::groups > 1 && groups > 1) {
-    gk__ptx_cp_async_wait_group<0>();
     __syncthreads();
     gk__reduce_groups(acc, ring, group, groups, t, &first_idx, &vector_count);
   }
@@ -6651,10 +6664,10 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
 
 /* --- Small products -----------------------------------------------------------------------------------------------
  *
- * float tiles of 32 x 32, for products with k undivided and neither operand transposed, as most batches are. A keeps
- * its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one element
- * each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
- * Batches of 32^3 take 1.7 times as long without it. */
+ * float tiles of 32 x 32, for products with one partition of k and neither operand transposed, as most batches are. A
+ * keeps its K-major layout in shared memory: a copy has four elements, and one that transposes has one. A thread reads
+ * four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel. Batches of 32^3 take 1.7
+ * times as long without it. */
 
 /* The accumulators of a thread, 4 x 4: like gk__accumulators<32, 32, 4>, but a thread's rows are four apart. */
 struct gk__accumulators_small {
@@ -6689,7 +6702,9 @@ struct gk__accumulators_small {
     }
   }
 };
-typedef gk__block_config<gk__accumulators_small, 32, 32, 1, 16> gk__small_block;
+/* Twelve blocks of 18 KiB fit on a multiprocessor of Hopper. With registers for sixteen, a kernel spills some of them,
+ * and batches of 32^3 take 1.03 times as long. */
+typedef gk__block_config<gk__accumulators_small, 32, 32, 1, 12> gk__small_block;
 
 template <class Args>
 __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small_block::resident)
@@ -6734,10 +6749,11 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small
 
 /* --- Many small products ------------------------------------------------------------------------------------------
  *
- * Batches of float products that have several tiles of 64 x 64 for each SM, with neither operand transposed. The kernel
- * is persistent, and each warp computes tiles on its own: it waits for no block barrier, and issues the copies for its
- * next tile while it stores the accumulators of the current one. So the prologue and epilogue of a tile, a large share
- * of the time of a small product, overlap with the FMAs of other warps.
+ * Batches of float products that have several tiles of 64 x 64 for each SM, with neither operand transposed, on GPUs
+ * whose blocks have 224 KiB of shared memory (sm_90 and sm_100). The kernel is persistent, and each warp computes tiles
+ * on its own: it waits for no block barrier, and issues the copies for its next tile while it stores the accumulators
+ * of the current one. So the prologue and epilogue of a tile, a large share of the time of a small product, overlap
+ * with the FMAs of other warps.
  *
  * A thread has 16 x 8 accumulators. Both operands are MN-major when they are multiplied, for the sake of the register
  * banks (see "Strict products: Hopper"). A is K-major in global memory, so each stage of it is transposed: cp.async
@@ -6834,8 +6850,8 @@ struct gk__warp_loader {
     col_exists = col_idx < p.n;
     row_count = row_idx >= p.m ? 0 : p.m - row_idx < shape::bm ? static_cast<int>(p.m - row_idx) : shape::bm;
   }
-  /* Issues one stage and commits it, if empty, too. Elements outside of the matrices are neither read nor written: they
-   * only affect accumulators that are not stored, or are not multiplied. */
+  /* Issues the copies of the next stage, if there is one, and commits a group in either case. Elements outside of the
+   * matrices are neither read nor written: they only affect accumulators that are not stored, or are not multiplied. */
   template <class Args> GK__D void fetch(const Args &p, unsigned work_count, int lane_id) {
     if (k_left > 0) {
       GK__UNROLL
@@ -10503,7 +10519,6 @@ struct gk__fma_block : gk__block_config<gk__accumulators<TileRows, TileCols, Sid
     static_assert(shared_tile::bytes <= gk__operand_loaders<gk__fma_block, typename Args::item_type, float>::items *
                                             gk__fma_block::stages * static_cast<int>(sizeof(float)),
                   "the tile fits into the ring of the operands");
-    gk__ptx_cp_async_wait_group<0>();
     __syncthreads();
     GK__UNROLL
     for (int r = 0; r < sums::vectors; r++) {
@@ -11443,6 +11458,7 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
     return GK__INVALID("%s: %zu x %zu x %zu is more than memory can address", name, m, n, k);
   gk__device_array<Item> device_a, device_b;
   gk__device_array<Out> device_c;
+  if (m == 0 || n == 0) k = 0; /* no element of A or B is read */
   GK_TRY(device_a.allocate(name, "A", a, m * k));
   GK_TRY(device_b.allocate(name, "B", b, k * n));
   GK_TRY(device_c.allocate(name, "C", c, m * n));
@@ -12332,7 +12348,8 @@ GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const 
   /* The hint is about launches. The detail of a call says what is invalid. */
   const bool is_argument = code == cudaErrorInvalidValue && strncmp(detail, "gk_", 3) == 0;
   const char *const hint = is_argument ? "" : gk_error_hint(code);
-  const gk_error error = {file, line, expr, static_cast<int>(code), name, message, detail, hint};
+  /* file: NULL if a caller's literal 0 was taken for it, as in array.copy_to(host, 0). */
+  const gk_error error = {file ? file : "", line, expr, static_cast<int>(code), name, message, detail, hint};
   gk__report(&error);
   return code;
 }
@@ -12466,10 +12483,11 @@ static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel
   if (block_dim.z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
   if (grid_dim.x > 0x7fffffff || grid_dim.y > 65535 || grid_dim.z > 65535)
     return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
-  /* This fails if the device has no code for the kernel. */
+  /* This fails, too, if the device has no code for the kernel. */
   cudaFuncAttributes attributes = cudaFuncAttributes();
-  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-      thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
+  const cudaError_t found = cudaFuncGetAttributes(&attributes, kernel);
+  gk__forget_returned_error(found);
+  if (found == cudaSuccess && thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
     return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
                     thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
   return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
@@ -12543,36 +12561,40 @@ static void gk__describe_device(const cudaDeviceProp &properties, gk_device_info
   info->integrated = properties.integrated;
   info->async_engines = properties.asyncEngineCount;
 }
-GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
+/* gk_device_query, on behalf of `call`. */
+static cudaError_t gk__query_device(const char *call, int device, gk_device_info *info) {
   int device_count = 0, current = 0;
   cudaDeviceProp properties;
-  GK_TRY(gk__require(__func__, "info", info));
-  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), __func__));
-  GK_TRY(gk__failed(cudaGetDevice(&current), __func__));
+  GK_TRY(gk__require(call, "info", info));
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
+  GK_TRY(gk__failed(cudaGetDevice(&current), call));
   if (device == -1) device = current;
   if (device < 0 || device >= device_count)
-    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", __func__, device, device_count);
+    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d: the first one is 0", call, device, device_count);
   gk_device_info found = gk_device_info();
   found.device = device;
-  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), __func__));
+  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), call));
   gk__describe_device(properties, &found);
   /* CUDA 13 has no clocks in the properties. */
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&found.clock_khz, cudaDevAttrClockRate, device), __func__));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&found.memory_khz, cudaDevAttrMemoryClockRate, device), __func__));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&found.clock_khz, cudaDevAttrClockRate, device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&found.memory_khz, cudaDevAttrMemoryClockRate, device), call));
   /* Double data rate: two transfers in a clock. */
   found.peak_gbs = 2.0 * found.memory_khz * 1e3 * (found.bus_bits / 8.0) * 1e-9;
   /* cudaMemGetInfo is about the current device. */
-  if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), __func__));
+  if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), call));
   const cudaError_t code = cudaMemGetInfo(&found.free_bytes, &found.global_bytes);
-  if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), __func__));
-  GK_TRY(gk__failed(code, __func__));
+  if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
+  GK_TRY(gk__failed(code, call));
   *info = found;
   return cudaSuccess;
+}
+GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
+  return gk__query_device(__func__, device, info);
 }
 
 GPUKIT_DEF cudaError_t gk_device_print(int device) {
   gk_device_info d = gk_device_info();
-  GK_TRY(gk_device_query(device, &d));
+  GK_TRY(gk__query_device(__func__, device, &d));
   printf("device %d: %s, compute capability %d.%d\n", d.device, d.name, d.major, d.minor);
   printf("  %-34s %d x %.0f MHz\n", "multiprocessors", d.sms, d.clock_khz * 1e-3);
   printf("  %-34s %.1f GiB, %.1f free; peak %.0f GB/s (%d bits)\n", "global memory",
@@ -13108,7 +13130,7 @@ GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char
 static size_t gk__larger(size_t x, size_t y) { return x > y ? x : y; }
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__SCAN_OFFSET; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
-  if (item_bytes == 0) item_bytes = 1;
+  if (item_bytes < 8) item_bytes = 8; /* gk_select has smaller tiles for these; no scan of smaller items needs more */
   const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
   const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
   /* Scans of up to GK__SCAN_SMALL_N elements have smaller tiles, so one of these may need more slots than one of n. */
@@ -13296,7 +13318,8 @@ cudaError_t gk__by_op(const char *name, gk_op operation, Call call, const Item *
   case GK_OP_MIN:
   case GK_OP_MAX: return call(min_or_max, gk__as_unsigned(input), gk__as_unsigned(args)...);
   case GK_OP_ARGMIN:
-  case GK_OP_ARGMAX: return GK__INVALID("%s: argmin and argmax have another result: call gk_argreduce", name);
+  case GK_OP_ARGMAX:
+    return GK__INVALID("%s: argmin and argmax have another result: of device arrays gk_argreduce computes it", name);
   default: return GK__INVALID("%s: operator %d is not a gk_op", name, static_cast<int>(operation));
   }
 }

@@ -394,4 +394,7 @@ TEST(first_elements) {
   remembering r;
   x.copy_to(some, host.size() + 1);
   r.expect(cudaErrorInvalidValue, __LINE__ - 1, "an array of 5 elements cannot be copied from or to a range of 6");
+  std::vector<int> few(3);
+  x.copy_to(few, 0); /* 0 is taken for the name of the file */
+  EXPECT(r.calls == 1 && r.file.empty());
 }

@@ -539,7 +539,7 @@ template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_
   const size_t shift = c.one_in(2) ? 0 : c.below(17);
   c.say("gk_select%s of %s, n = %zu, shift %zu%s", flagged ? "_flagged" : "", name, n, shift,
         in_place ? ", in place" : "");
-  const gk_scratch *const scratch = choose_scratch(c, batch, gk_scan_scratch_bytes(n, sizeof(T) < 8 ? 8 : sizeof(T)));
+  const gk_scratch *const scratch = choose_scratch(c, batch, gk_scan_scratch_bytes(n, sizeof(T)));
   const fuzz_array<T> in(batch, x, shift, in_place);
   const fuzz_array<int> in_flags(batch, flags, c.below(3), false);
   const fuzz_array<T> out(batch, n, c.below(3), true);

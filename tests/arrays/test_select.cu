@@ -105,7 +105,7 @@ TEST(every_type_and_size) {
 /* From these sizes on a thread has more elements. */
 template <class T> static void check_large(size_t n, const char *name) {
   gk_scratch scratch = gk_scratch();
-  EXPECT_OK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(n, sizeof(T) < 8 ? 8 : sizeof(T)), 0));
+  EXPECT_OK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(n, sizeof(T)), 0));
   check<T, size_t>(n, 50, 1, &scratch, name);
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
@@ -153,7 +153,7 @@ template <class T, class Input> static void check_scratch_bytes_for(const Input 
   size_t needed = static_cast<size_t>(-1);
   EXPECT_EQ(gk_select(input, output, count, n, below{1}, 0, &empty), cudaErrorInvalidValue);
   EXPECT_EQ(sscanf(gk_error_detail(), "gk_select: the scratch has 0 bytes, but %zu are needed", &needed), 1);
-  EXPECT(needed <= gk_scan_scratch_bytes(n, sizeof(T) < 8 ? 8 : sizeof(T)));
+  EXPECT(needed <= gk_scan_scratch_bytes(n, sizeof(T)));
 }
 template <class T> static void check_scratch_bytes() {
   const gk_array<T> x(2);

@@ -121,7 +121,7 @@ TEST(devices_that_do_not_exist) {
   EXPECT_FAILS(gk_device_query(0, NULL), cudaErrorInvalidValue, "info is NULL");
   EXPECT_FAILS(gk_device_best(NULL), cudaErrorInvalidValue, "device is NULL");
   EXPECT_EQ(printed_by([] { (void)gk_device_print(1000); }), std::string());
-  EXPECT_FAILS(gk_device_print(1000), cudaErrorInvalidDevice, "device 1000 of ");
+  EXPECT_FAILS(gk_device_print(1000), cudaErrorInvalidDevice, "gk_device_print: device 1000 of ");
 }
 
 TEST(device_print) {

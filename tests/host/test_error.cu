@@ -681,6 +681,8 @@ TEST(provoke_failures_do_not_stay_as_cudas_last_error) {
   device_array<int> out(1);
   GK_LAUNCH(set, 1, 2048, 0, 0, out.p, 3);
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT(gk_launch(static_cast<void (*)(int *, int)>(NULL), 1, 1, 0, 0, out.p, 3) != cudaSuccess);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   gk_array<char> too_large(size_t(1) << 60);
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   EXPECT_EQ(gk_device_query(99, NULL), cudaErrorInvalidValue);

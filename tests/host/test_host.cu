@@ -53,7 +53,9 @@ TEST(host_matmul) {
   EXPECT_SAME(c, expected, "product");
   EXPECT_OK(gk_host_matmul(a.data(), b.data(), c.data(), m, n, 0));
   EXPECT_SAME(c, std::vector<float>(m * n, 0.0f), "k = 0");
-  EXPECT_OK(gk_host_matmul(a.data(), b.data(), static_cast<float *>(NULL), 0, n, k));
+  float *const nothing = NULL;
+  EXPECT_OK(gk_host_matmul(nothing, nothing, nothing, 0, n, k));
+  EXPECT_OK(gk_host_matmul(nothing, nothing, nothing, m, 0, k));
 }
 
 TEST(nothing_on_the_host) {

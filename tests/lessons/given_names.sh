@@ -69,7 +69,8 @@ inline int scaled(int n) {
 END
 printf '#include <scale.cuh>\nint from_cu(int n) { return scaled(n); }\n' >"$temp/one/other.cu"
 printf '#include <omp.h>\n#ifdef __CUDACC__\n#error\n#endif\nint from_cpp(int n) { return n + omp_in_parallel(); }\n' >"$temp/one/part.cpp"
-printf '#include <math.h>\nint from_c(int n) { int class = 2; return class + (int)cbrt(n + 0.); }\n' >"$temp/one/kernels/part.c"
+printf '#include <math.h>\n#if !__has_include("gpukit.cuh")\n#error\n#endif\n' >"$temp/one/kernels/part.c"
+echo 'int from_c(int n) { int class = 2; return class + (int)cbrt(n + 0.); }' >>"$temp/one/kernels/part.c"
 echo 80 >"$temp/one/data.txt"
 printf '#include <stdio.h>\nint main() { puts("two"); }\n' >"$temp/two/main.cu"
 sources="$temp/one/main.cu $temp/one/other.cu $temp/one/part.cpp $temp/one/kernels/part.c"

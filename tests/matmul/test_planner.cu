@@ -56,6 +56,25 @@ TEST(splits_of_k) {
   if (!changed.empty()) test_fail(__FILE__, __LINE__, "other splits:" + changed);
 }
 
+/* Sizes that are powers of two, or their multiples, are usual. Two such products in turn are planned once each, not
+ * for each call: they seldom share an entry of the cache. */
+struct sizes {
+  size_t m, n, k;
+  bool operator==(const sizes &other) const { return m == other.m && n == other.n && k == other.k; }
+};
+TEST(cached_plans_of_round_sizes) {
+  std::vector<sizes> round;
+  for (size_t m = 64; m <= 8192; m *= 2)
+    for (size_t n = 64; n <= 8192; n *= 2)
+      for (size_t k : {size_t(64), size_t(768), size_t(4096)}) round.push_back({m, n, k});
+  int pairs = 0, plans = 0;
+  const auto find = [&plans](const sizes &) { return plans++; };
+  for (size_t i = 0; i < round.size(); i++)
+    for (size_t j = i + 1; j < round.size(); j += 7, pairs++)
+      for (int call = 0; call < 10; call++) hook_cached_plan(call % 2 ? round[i] : round[j], find);
+  EXPECT(plans > 0 && plans < pairs * 2);
+}
+
 /* The caches of splits and tiles: more shapes than they hold, each looked up twice in a row. */
 TEST(cached_splits_and_tiles) {
   for (int round = 0; round < 2; round++)

@@ -383,16 +383,18 @@ TEST(a_small_scratch_is_an_error_that_changes_nothing) {
 TEST(a_scratch_off_its_alignment) {
   device_array<float> x(std::vector<float>(64, 1.0f)), c(64);
   test_scratch whole(gk_reduce_scratch_bytes() + 64);
-  gk_scratch askew = whole;
-  askew.ptr = static_cast<char *>(askew.ptr) + 4, askew.bytes -= 64;
   gk_matmul_opts opts = gk_matmul_opts();
-  opts.scratch = &askew;
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch's memory is not aligned to 16 bytes",
-               gk_matmul_ex(x.ptr, x.ptr, c.ptr, 8, 8, 8, &opts));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce: the scratch's memory is not aligned to 16 bytes",
-               gk_reduce_sum(x.ptr, c.ptr, 64, 0, &askew));
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_scan_inclusive: the scratch's memory is not aligned to 16 bytes",
-               gk_scan_inclusive(x.ptr, c.ptr, 64, gk_op_sum(), 0, &askew));
+  for (const size_t offset : {size_t(4), size_t(16)}) {
+    gk_scratch askew = whole;
+    askew.ptr = static_cast<char *>(askew.ptr) + offset, askew.bytes -= 64;
+    opts.scratch = &askew;
+    EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch's memory is not aligned to 32 bytes",
+                 gk_matmul_ex(x.ptr, x.ptr, c.ptr, 8, 8, 8, &opts));
+    EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce: the scratch's memory is not aligned to 32 bytes",
+                 gk_reduce_sum(x.ptr, c.ptr, 64, 0, &askew));
+    EXPECT_ERROR(cudaErrorInvalidValue, "gk_scan_inclusive: the scratch's memory is not aligned to 32 bytes",
+                 gk_scan_inclusive(x.ptr, c.ptr, 64, gk_op_sum(), 0, &askew));
+  }
   EXPECT(c.untouched());
 }
 

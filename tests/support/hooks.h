@@ -69,6 +69,7 @@
 
 /* 19. Matmul */
 #define HOOK_ANY_CODE GK__ANY_CODE
+#define hook_cached_plan gk__cached_plan
 #define hook_cached_split_k gk__cached_split_k
 #define hook_cached_tiles gk__cached_tiles
 #define hook_cheapest_mma_plan gk__cheapest_mma_plan
