@@ -145,12 +145,14 @@ run: $(BUILD)/$(at)/tour
 	@$< $${GIVEN_PHOTO:+"$$GIVEN_PHOTO"}
 #: cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]
 #:               (FILE="main.cu part.cu" LDLIBS=-lm STD=c++20 CXXFLAGS=-fopenmp; it runs in the folder of main.cu)
+$(foreach v,ASAN RACES STATS,$(if $(filter 0,$($v)),$(eval override $v :=)))
 user_as := $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,fast)))
 cpu: $(BUILD)/host/cuda_to_cpp $(BUILD)/user/flags $(BUILD)/$(user_as)/runtime.o
 	@tests/standin/user.sh '$(ASAN)' '$(RACES)$(STATS)' $(BUILD)/$(user_as)/runtime.o $(ARGS)
 #: examples      builds all of examples/
 examples: $(examples:%=$(BUILD)/$(at)/%) $(lessons:%=$(BUILD)/$(at:fast=lesson)/%)
 #: lessons       runs the numbered ones, with tables as text, CSV and charts (by gnuplot) into build/lessons/
+#: lesson/NAME   one of them: make lesson/03_vector_add
 lessons: $(lessons:%=lesson/%)
 	@examples/charts/charts.sh $(BUILD)/lessons
 lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
@@ -186,7 +188,8 @@ settings.compile = 'c $(CC) -std=c99 -pedantic $(STRICT) -I .' 'cpp $(CXX) -std=
   'cpu $(CXX) -O0 $(CPU_FLAGS) $(STRICT) -I $(BUILD)/compile -DCUDA_CPU_ELSEWHERE' 'link $(CPU_LINK)' 'cxx $(CXX)' \
   'nvcc $(NVCC_BASE) -I $(BUILD)/compile' 'nvcc_is $(NVCC)' 'nvccs $(NVCCS)' 'arch $(arch)' 'ptx $(ptx)' \
   'standin $(STANDIN)' 'backend $(backend)' "$$(grep '^way ' tests/compile/cases.txt)" \
-  'clang_cuda clang++ -x cuda -std=c++17 -I . --cuda-gpu-arch=sm_75 --cuda-path=$(NVCC:/bin/nvcc=)'
+  'clang_cuda clang++ -x cuda -std=c++17 -I . --cuda-gpu-arch=sm_75 --cuda-path=$(NVCC:/bin/nvcc=)' \
+  'clang_cpu clang++ -fsyntax-only -I tests/support $(CPU_FLAGS) $(STRICT) -x c++'
 $(BUILD)/compile/%.o: $(BUILD)/compile/flags | $(BUILD)/compile/headers
 	@tests/compile/drop_in.sh object $@
 $(BUILD)/compile/%.so: $(BUILD)/compile/%.o

@@ -456,7 +456,8 @@ typedef struct gk_device_info {
   int managed_memory, memory_pools, cooperative_launch, unified_addressing, integrated, async_engines;
 } gk_device_info;
 
-/* Fills *info; device -1 is the current one. The current device does not change. */
+/* Fills *info; device -1 is the current one. The current device does not change, unless it cannot be used, for instance
+ * because another process has it to itself. */
 GK__CHECKED cudaError_t gk_device_query(int device, gk_device_info *info);
 GK__CHECKED cudaError_t gk_device_print(int device); /* prints a table to stdout */
 /* The device with the most SMs x clock; of equal ones, that with the most free memory, then the first. Passes over
@@ -820,9 +821,10 @@ using gk__count_type = typename std::enable_if<std::is_integral<Count>::value ||
  *
  * A lambda of device code captures x.data() and not x, which cannot be copied. New elements are uninitialised. On
  * stream 0 memory comes from cudaMalloc, and cudaFree waits for the device; on other streams both are in the stream's
- * order. The stream must outlive the array, whose destructor frees the memory on it. Copies are on the stream, and
- * functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an array that was not
- * allocated is empty, and host memory is as it was. Items are trivially copyable. */
+ * order. The stream must outlive the array, whose destructor frees the memory on it. The array's device is current
+ * whenever it is used. Arrays on stream 0 cannot be destroyed during a capture: their memory would be lost. Copies are
+ * on the stream, and functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an
+ * array that was not allocated is empty, and host memory is as it was. Items are trivially copyable. */
 template <class Item> class gk_array {
 public:
   typedef Item value_type;
@@ -1211,7 +1213,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *                                                   NaN before all
  *   a functor    any             its Acc            any
  *
- * A wide output does not widen a sum or product: of ints that may exceed 32 bits use gk_sum<int64_t>(), a functor.
+ * A wide output does not widen a sum or product: of ints that may exceed 32 bits use gk_sum<int64_t>(), a functor. A
+ * sum begins with +0: that of -0 alone is +0.
  */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation,
@@ -1351,7 +1354,8 @@ GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &ite
  * input, but may not overlap it otherwise, which is not checked. */
 template <class Input, class Output>
 GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
-/* output[i] = value, and output[i] = begin + i increment, both converted to the type of output first. */
+/* output[i] = value, converted to the type of output. output[i] = begin + i increment: all three are converted to that
+ * type first, for half types to float; the product and the sum are rounded one after the other. */
 template <class Output, class Value>
 GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream = 0);
 template <class Output, class Begin, class Increment>
@@ -1421,7 +1425,8 @@ GK__NODISCARD cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, O
                                              Func func, const gk_matmul_opts *opts = NULL, cudaStream_t stream = 0);
 
 /* Which path gk_matmul_ex would take on the current device, and how much memory it would need. Nothing is launched. Of
- * the pointers only the alignment matters, but calls that gk_matmul_ex refuses are refused here, too. */
+ * the pointers only the alignment matters. Calls that gk_matmul_ex refuses are refused here, too, but not for their
+ * scratch. */
 template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                          const gk_matmul_opts *opts, gk_matmul_path *path);
@@ -1596,8 +1601,8 @@ GK__D void gk__ptx_ld_shared_v2_b32(unsigned *x, unsigned *y, unsigned address) 
 GK__D void gk__ptx_st_shared_b16(unsigned address, unsigned short x) {
   asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(x) : "memory");
 }
-GK__D void gk__ptx_ld_global_nc_f32(float *x, uintptr_t address) {
-  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*x) : "l"(address) : "memory");
+GK__D void gk__ptx_ld_global_f32(float *x, uintptr_t address) {
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(*x) : "l"(address) : "memory");
 }
 /* c += a b, in program order, so that the order of the operands in registers is the written one. */
 GK__D void gk__ptx_fma_rn_f32(float *c, float a, float b) {
@@ -2133,7 +2138,9 @@ GK__NAMESPACE(TEMPLATES) {
 /* The first error of two steps, of which the second one runs even if the first one failed, as one that frees memory
  * does: `status`, whose detail stays, or if that is a success, `code`. */
 inline cudaError_t gk__first_error(cudaError_t status, cudaError_t code, const char *what) {
-  return status == cudaSuccess ? gk__failed(code, what) : status;
+  if (status == cudaSuccess) return gk__failed(code, what);
+  if (code != cudaSuccess) gk__forget_error(cudaSuccess);
+  return status;
 }
 
 /* --- Device arrays -----------------------------------------------------------------------------------------------*/
@@ -2340,7 +2347,7 @@ template <class Function> float gk_time_ms(Function function, cudaStream_t strea
   if (status == cudaSuccess) status = gk_timer_stop(&timer);
   if (status == cudaSuccess) status = gk_timer_ms(&timer, &milliseconds);
   if (status == cudaSuccess) status = gk_timer_destroy(&timer);
-  gk__check_cuda(status, "gk_time_ms", file, line);
+  gk__check_cuda(status, "gk_time_ms(function)", file, line);
   return status == cudaSuccess ? milliseconds : nanf("");
 }
 template <class Function> cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result) {
@@ -2430,10 +2437,11 @@ GK__D void gk__wait_for_earlier_work() { gk__ptx_griddepcontrol_wait(); }
  * only small and persistent grids call this. */
 GK__D void gk__let_later_work_start() { gk__ptx_griddepcontrol_launch_dependents(); }
 
-/* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line for each thread. This is
+/* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line of 128 bytes for each
+ * thread, and no more. This is
  * safe before gk__wait_for_earlier_work(): no value is read, and what earlier work writes goes through the L2, too. If
  * the array is not aligned to 16 bytes, whole_lines is false, and the line of the last element is prefetched as well.
- * (Of an array that begins at another multiple of 16 bytes in a line it is not, which costs a miss.) */
+ * For an array that is aligned to 16 bytes but not to a line that is not done, which costs one miss. */
 template <unsigned Threads, class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
@@ -3007,9 +3015,12 @@ GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_co
 
 /* --- Block -------------------------------------------------------------------------------------------------------*/
 
+constexpr __host__ __device__ size_t gk__shared_alignment(size_t item_alignment) {
+  return item_alignment > 16 ? item_alignment : 16;
+}
 /* Item *name points to item_count Items in shared memory: bytes, as types with constructors cannot be __shared__. */
 #define GK__SHARED(Item, name, item_count)                                                                             \
-  __shared__ __align__(16) unsigned char name##_bytes[(item_count) * sizeof(Item)];                                    \
+  __shared__ __align__(gk__shared_alignment(alignof(Item))) unsigned char name##_bytes[(item_count) * sizeof(Item)];   \
   Item *const name = reinterpret_cast<Item *>(name##_bytes)
 
 /* Threads is the number of threads in the block if it is known at compile time, and otherwise 0. */
@@ -3259,8 +3270,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
 }
 
 /* ====================================================================================================================
- * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
- *    scan and section 21. Uses the instructions of section 13, and macros of section 15.
+ * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by
+ *    sections 17, 18 and 21. Uses the instructions of section 13, and macros of section 15.
  *
  * Ticket. A block first takes a ticket from a counter in the scratch: the number of blocks that have taken one before
  * it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks are running already,
@@ -3495,7 +3506,7 @@ template <class Item> struct gk__reduce_tile {
 };
 inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
   const size_t slots = GK__REDUCE_BYTES / slot_bytes;
-  gk__reduce_plan plan;
+  gk__reduce_plan plan = gk__reduce_plan();
   plan.tiles = gk_ceil_div(n, tile_items);
   const bool is_large = plan.tiles >= GK__REDUCE_MANY_TILES && slots >= GK__REDUCE_MANY_PARTITIONS;
   const size_t max_partitions = is_large ? GK__REDUCE_MANY_PARTITIONS : GK__REDUCE_PARTITIONS,
@@ -3503,7 +3514,6 @@ inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_
   plan.partitions = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
   if (plan.partitions == 0) plan.partitions = 1; /* of no tiles: its partial is the identity */
   plan.blocks = plan.partitions;
-  plan.capacity = 0;
   return plan;
 }
 
@@ -3519,8 +3529,8 @@ GK__D gk__word16 gk__load_streaming(const gk__word16 *from) {
 #endif
 }
 
-/* The lower 32 bits of high:low, shifted right. Opaque to the compiler: it would move a shift that it sees out of the
- * branches of gk__align_vectors, and fill these with copies of all words. */
+/* The lower 32 bits of high:low, shifted right. The compiler cannot see through it. It would move a shift that it
+ * sees behind the branches of gk__align_vectors, and each branch would copy all words. */
 GK__D unsigned gk__funnel_shift(unsigned low, unsigned high, unsigned bits) {
 #ifdef __CUDA_ARCH__
   return gk__ptx_shf_r_wrap_b32(low, high, bits);
@@ -3724,8 +3734,40 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
-/* What one thread contributes to a partition's partial. Unaligned: the array is not aligned to 16 bytes. Each vector
- * then spans two words, of which the second is the first word of the next thread's vector. */
+/* What one thread contributes to a partition's partial, element by element: for computed inputs, and for arrays of small
+ * elements with which no 16-byte word need begin. The order of operations is that of an array. All elements of a full
+ * tile are loaded or computed before the first is used, so that the loads overlap: sums of float3 take 0.70 of the time
+ * (H200). */
+template <class Operator, class Item, class Input, class Acc = typename gk__working<Operator>::type>
+GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
+                           unsigned partition) {
+  typedef gk__reduce_tile<Item> tile_of;
+  const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
+  Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
+  GK__UNROLL
+  for (Acc &acc : accumulator) acc = operation.identity();
+  for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
+    const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
+    const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
+    Item item[vectors][vector_width];
+    GK__UNROLL
+    for (unsigned e = 0; e < vectors * vector_width && is_full; e++)
+      item[e / vector_width][e % vector_width] =
+          input[i + e / vector_width * tile_of::vector_stride + e % vector_width];
+    GK__UNROLL
+    for (unsigned v = 0; v < vectors; v++) {
+      const size_t first_idx = i + v * tile_of::vector_stride, remaining = first_idx < n ? n - first_idx : 0;
+      GK__UNROLL
+      for (unsigned j = 0; j < vector_width && !is_full; j++)
+        if (j < remaining) item[v][j] = input[first_idx + j];
+      gk__accumulate_items(accumulator, item[v], first_idx, remaining, operation);
+    }
+  }
+  return gk__fold_accumulators(accumulator, operation);
+}
+
+/* The same for an array. Unaligned: the array is not aligned to 16 bytes. Each vector then spans two words, of which
+ * the second is the first word of the next thread's vector. */
 template <bool Unaligned, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
                                unsigned partition, gk__word16 *edge_vectors) {
@@ -3738,6 +3780,9 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   const unsigned lead_items =
       Unaligned ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
+  const size_t tile_bytes = GK__REDUCE_VECTORS * tile_of::vector_width * sizeof(Item); /* of a thread */
+  if (!use_words && tile_bytes <= 128) /* more would not fit into registers: 40 bytes take 1.4 times as long */
+    return gk__reduce_items<Operator, Item>(input, n, operation, plan, partition);
   const gk__word16 *const array_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
   Acc accumulator[accumulation::accumulators];
@@ -3780,37 +3825,14 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   return gk__fold_accumulators(accumulator, operation);
 }
 
-/* The same for a computed input, in the same order: vectors are as long as those of an array. */
 template <bool Unaligned, class Operator, class Item, class Func, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, const Operator &operation,
                                const gk__reduce_plan &plan, unsigned partition, gk__word16 *) {
-  typedef gk__reduce_tile<Item> tile_of;
-  const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
-  Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
-  GK__UNROLL
-  for (Acc &acc : accumulator) acc = operation.identity();
-  for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
-    const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
-    const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
-    Item item[vectors][vector_width];
-    /* All elements of a full tile are computed before the first is used, so that the loads of f overlap. */
-    GK__UNROLL
-    for (unsigned e = 0; e < vectors * vector_width && is_full; e++)
-      item[e / vector_width][e % vector_width] =
-          input[i + e / vector_width * tile_of::vector_stride + e % vector_width];
-    GK__UNROLL
-    for (unsigned v = 0; v < vectors; v++) {
-      const size_t first_idx = i + v * tile_of::vector_stride, remaining = first_idx < n ? n - first_idx : 0;
-      GK__UNROLL
-      for (unsigned j = 0; j < vector_width && !is_full; j++)
-        if (j < remaining) item[v][j] = input[first_idx + j];
-      gk__accumulate_items(accumulator, item[v], first_idx, remaining, operation);
-    }
-  }
-  return gk__fold_accumulators(accumulator, operation);
+  return gk__reduce_items<Operator, Item>(input, n, operation, plan, partition);
 }
 
-/* Folds the slots begin, begin + stride ... below end in this order, and waits for each. Loads of AtOnce overlap. */
+/* Folds the slots begin, begin + stride ... below end in this order, and waits for each. Loads AtOnce slots at a time,
+ * so that their latencies overlap. */
 template <unsigned AtOnce, class Acc, class Operator>
 GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, size_t stride, unsigned epoch,
                          const Operator &operation) {
@@ -4521,17 +4543,18 @@ struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
   size_t capacity; /* 16-byte words that the scratch has for slots */
-  unsigned blocks; /* one for each tile; past 2^31 - 1 tiles, and in tests, fewer, each of which processes several */
+  /* One for each tile; past 2^31 - 1 tiles, and in tests, fewer, each of which processes several. Rows that have one
+   * tile each have as many blocks as tiles. */
+  unsigned blocks;
   GK__HD size_t total_rows() const { return 1; }
   GK__D size_t row_of(unsigned) const { return 0; } /* a ticket's */
   GK__D size_t row_offset(size_t) const { return 0; }
 };
 inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
-  gk__scan_plan plan;
+  gk__scan_plan plan = gk__scan_plan();
   plan.items_per_thread = items_per_thread;
   plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * items_per_thread);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
-  plan.capacity = 0;
   plan.blocks = gk__grid_dim(plan.tiles, 1, 0x7fffffffu);
   return plan;
 }
@@ -4595,7 +4618,7 @@ struct gk__scan_config {
   static const unsigned word16_count = in_words + (replaces_inputs ? 0 : (tile_items * sizeof(Out) + 15) / 16);
   static const bool has_vectors = replaces_inputs && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
   static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
-  /* Of large elements, a thread has one for any n; such kernels are those for large n. */
+  /* Of elements of more than 88 bytes, a thread has one for any n; these kernels are those for large n. */
   static const bool small_n = ItemsPerThread == gk__scan_items(gk__scan_item_bytes<Item, Out>(), true) &&
                               ItemsPerThread != gk__scan_items(gk__scan_item_bytes<Item, Out>(), false);
   /* Groups in the look-back's window, a warp each. For large n, reading their totals takes bandwidth from the data. */
@@ -4883,7 +4906,8 @@ template <class Config, unsigned Width = Config::vector_width> struct gk__scan_v
     return running;
   }
 };
-/* Sums of bytes, which wrap, by words of four. Bytes past the array's end come last, and no sum with them is kept. */
+/* Sums of bytes, which wrap, by words of four. Bytes past the array's end are added, too; they come last, and no sum
+ * with them is stored. */
 template <class Byte> struct gk__scan_bytes_by_words {
   template <bool Store>
   static GK__D Byte fold(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
@@ -4978,8 +5002,8 @@ GK__D void gk__scan_finish_load(gk__word16 *shared, const Input &input, unsigned
   const gk__whole_words words(input, item_count);
   const unsigned offset = gk__scan_load_offset(input);
   const bool all_by_bulk = GK__BULK && words.bytes == item_count * sizeof(Item);
-  /* An element that lies partly in a whole word is loaded both ways, so these must not overlap. */
-  const bool has_straddling = 16 % sizeof(Item) != 0;
+  /* An element that lies partly in a whole word is loaded both ways. Then the bulk copy has to end before. */
+  const bool has_straddling = 16 % sizeof(Item) != 0 || std::alignment_of<Item>::value < sizeof(Item);
   if (has_straddling) bulk->wait_for_load(words);
   if (!all_by_bulk)
     gk__scan_load_items<Config>(reinterpret_cast<Item *>(reinterpret_cast<char *>(shared) + offset), input, item_count,
@@ -5260,8 +5284,8 @@ GK__D unsigned long long gk__select_load(Item (&item)[Tile::steps][Tile::vector_
   }
   return kept;
 }
-/* Called by all lanes of a warp: returns how many elements it keeps, and in `before` how many before each of the lane's
- * vectors, in 16 bits: one scan by the warp serves two vectors. */
+/* Called by all lanes of a warp: returns how many elements it keeps, and stores in `before` how many it keeps before
+ * each of the lane's vectors. Two counts of 16 bits share a word, so that one scan by the warp serves two vectors. */
 template <class Tile> GK__D unsigned gk__select_rank(unsigned *before, unsigned long long kept) {
   const unsigned vector_width = Tile::vector_width, one_vector = (1u << vector_width) - 1;
   unsigned warp_kept = 0;
@@ -5444,7 +5468,8 @@ template <int Count> GK__HD double gk__polynomial(const double (&coefficient)[Co
 GK__HD double gk__ratio(const double (&coefficient)[2][8], double x) {
   return gk__polynomial(coefficient[0], x) / gk__polynomial(coefficient[1], x);
 }
-/* ln x of a normal number x > 0: of its exponent, and of its mantissa m by the series of artanh((m - 1) / (m + 1)). */
+/* ln x of a finite x > 0 that is not subnormal: of its exponent, and of its mantissa m by the series of artanh((m - 1)
+ * / (m + 1)). */
 GK__HD double gk__natural_log(double x) {
   const double odd_reciprocals[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
                                     1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
@@ -5997,7 +6022,7 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     typedef map_of<Access, KMajor> map;
     const int row_idx = map::row_idx(t), col_idx = map::col_idx(t), last_depth = (depth - 1) % TileDepth + 1;
     access = Access;
-    source += static_cast<size_t>(row_idx) * leading_dim + col_idx;
+    source += static_cast<size_t>(row_idx) * leading_dim + static_cast<size_t>(col_idx);
     dest_offset = shared_offset<KMajor>(row_idx, col_idx);
     if (KMajor) {
       inside = gk__vectors_inside<map>(tile_outer - row_idx, TileDepth - col_idx);
@@ -6022,8 +6047,8 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
     GK__UNROLL
     for (int v = 0; v < map::vectors; v++) {
       const int row_idx = v / map::row_vectors * map::row_step, col_idx = v % map::row_vectors * map::col_step;
-      const vector_type *const from =
-          reinterpret_cast<const vector_type *>(source + static_cast<size_t>(row_idx) * leading_dim + col_idx);
+      const vector_type *const from = reinterpret_cast<const vector_type *>(
+          source + static_cast<size_t>(row_idx) * leading_dim + static_cast<size_t>(col_idx));
       vector_type *const in_registers = reinterpret_cast<vector_type *>(held) + (async ? 0 : v);
       const unsigned condition = All ? 1 : copied & 1u << v;
       if (async) {
@@ -6989,8 +7014,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a those by mma.sync. Its static shared memory tells the host. A program may have code for
- * sm_90 and for sm_90a, and the linker may keep either of two kernels. */
+ * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory. It asks at run
+ * time, because a program may have code for both sm_90 and sm_90a. */
 #define GK__EMPTY_BYTES 4096
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
@@ -7319,9 +7344,9 @@ template <class Args> struct gk__thin_args {
 
 /* Count elements of one operand, `stride` apart. */
 template <class Item, int Count> struct gk__thin_vector {
-  static const int bytes = Count * static_cast<int>(sizeof(Item)), piece = bytes < 16 ? bytes : 16;
+  static const int bytes = Count * static_cast<int>(sizeof(Item)), word_bytes = bytes < 16 ? bytes : 16;
   gk__vector<Item, Count> items;
-  /* Those of the first `item_count` that exist; in the place of others are zeros. */
+  /* Loads the first item_count elements; the others become zeros. */
   GK__D void load(const Item *from, size_t stride, int item_count) {
     GK__UNROLL
     for (int i = 0; i < Count; i++)
@@ -7335,19 +7360,19 @@ template <class Item, int Count> struct gk__thin_vector {
     for (int i = 0; i < word_count; i++) words[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
     memcpy(static_cast<void *>(&items), words, sizeof(items));
   }
-  /* Copies through the ring. Piece i of all threads is contiguous, so that a warp has no bank conflicts. */
+  /* Copies through the ring. Word i of all threads is contiguous, so that a warp has no bank conflicts. */
   static GK__D void copy_to_ring(unsigned char *dest, const Item *from) {
     GK__UNROLL
-    for (int pos = 0; pos < bytes; pos += piece)
-      gk__copy_async<piece>(dest + pos * GK__THIN_THREADS, reinterpret_cast<const unsigned char *>(from) + pos);
+    for (int pos = 0; pos < bytes; pos += word_bytes)
+      gk__copy_async<word_bytes>(dest + pos * GK__THIN_THREADS, reinterpret_cast<const unsigned char *>(from) + pos);
   }
   GK__D void load_from_ring(const unsigned char *from) {
-    typedef gk__vector<unsigned, piece / 4> piece_type;
-    piece_type pieces[bytes / piece];
+    typedef gk__vector<unsigned, word_bytes / 4> word_type;
+    word_type words[bytes / word_bytes];
     GK__UNROLL
-    for (int i = 0; i < bytes / piece; i++)
-      pieces[i] = *reinterpret_cast<const piece_type *>(from + i * piece * GK__THIN_THREADS);
-    memcpy(static_cast<void *>(&items), pieces, sizeof(items));
+    for (int i = 0; i < bytes / word_bytes; i++)
+      words[i] = *reinterpret_cast<const word_type *>(from + i * word_bytes * GK__THIN_THREADS);
+    memcpy(static_cast<void *>(&items), words, sizeof(items));
   }
 };
 /* Whether such vectors are contiguous and aligned in all lines of an operand, which are leading_dim elements apart. */
@@ -7415,11 +7440,11 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
   }
   /* The same by way of the ring, of which each thread uses its own part. */
   static GK__D int y_offset(int i) {
-    return i * y_vector::bytes * GK__THIN_THREADS + static_cast<int>(threadIdx.x) * y_vector::piece;
+    return i * y_vector::bytes * GK__THIN_THREADS + static_cast<int>(threadIdx.x) * y_vector::word_bytes;
   }
   static GK__D int x_offset(int r) {
     return (vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
-           static_cast<int>(threadIdx.x) * x_vector::piece;
+           static_cast<int>(threadIdx.x) * x_vector::word_bytes;
   }
   static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
                                  size_t x_row, int row_count, bool copies_x) {
@@ -7444,9 +7469,9 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
 /* The sums of one group for a thread's columns. x and y begin at its first k, of which `left` are left in the
  * partition.
  *
- * Half types pass through a ring in shared memory, if there is room (else `ring` is NULL), because the number of bytes
- * in flight limits them: all stages but one. Each thread reads only what it copied itself, so it needs no barrier. In
- * registers the elements would have to be packed into words, and packing waits for each load. */
+ * The number of bytes in flight limits half types. So they pass through a ring in shared memory, with all stages but
+ * one in flight. Without room for it `ring` is NULL. Each thread reads only what it copied itself, so it needs no
+ * barrier. In registers the elements would have to be packed into words, and packing waits for each load. */
 template <bool KMajor, int Rows, int Cols, class Item, class Acc>
 GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
                          size_t y_step, size_t y_stride, int col_count, int left, unsigned char *ring) {
@@ -7795,9 +7820,10 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
  * bits of a result are reproducible on one GPU model, but differ between models.
  *
  * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that
- * has to be rounded, transposed or split, is first copied to the work area of the scratch. This pass runs at memory
- * bandwidth, and costs less than a product that reads such an operand directly. There are two exceptions, both on
- * Hopper: the kernels can read an unaligned K-major A, and the tf32 kernels round and transpose as they load. */
+ * is split into terms, is first copied to the work area of the scratch; and so is one of two MN-major operands of tf32
+ * on Hopper. This pass runs at memory bandwidth, and costs less than a product that reads such an operand directly. But
+ * Hopper's kernels can read an unaligned K-major A. tf32 is rounded as it is loaded, by TMA or by the reader of
+ * fragments. */
 
 /* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). For wgmma: the kind
  * of its instruction; map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7 FLOAT32,
@@ -7864,8 +7890,8 @@ enum { GK__PREPARE_COPY, GK__PREPARE_TF32, GK__PREPARE_BF16_TERMS };
 
 /* How the matrices are divided among blocks. In a work tile, threads_x threads stand side by side and each handles one
  * vector of a row; threads_y threads stand below each other and each handles rows_per_thread rows. At most an eighth of
- * the threads of a block are left over. tiles_x by tiles_y tiles cover a matrix. The number of work tiles fits into 32
- * bits, because 32-bit division is cheaper. */
+ * the threads of a block are left over. tiles_x by tiles_y tiles cover a matrix. Work tiles are numbered in 32 bits,
+ * because 32-bit division is cheaper. */
 static const unsigned gk__prepare_threads = 256;
 struct gk__prepare_tiling {
   unsigned threads_x, threads_y, rows_per_thread, tiles_x, tiles_y, tile_count;
@@ -8326,9 +8352,9 @@ template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsign
   return k * (Outer * ElementBytes) + ((word_idx ^ (ElementBytes == 2 ? k % 8 : k % 4 * 2)) * 16);
 }
 
-/* A ring is aligned to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses
- * a 128-byte boundary needs two shared-memory wavefronts: with 16 bytes of static ones in front of an unaligned ring,
- * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
+/* A ring is aligned to 128 bytes. A functor may have static shared variables. They come before the dynamic ones, and a
+ * 128-byte row that crosses a 128-byte boundary needs two shared-memory wavefronts: with 16 bytes of static ones in
+ * front of an unaligned ring, 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
 
 /* Loads the tiles of one operand into the ring, stage by stage. The first stage has the end of k, and zeros behind it
@@ -8375,8 +8401,8 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
            (k_major ? outer : k0) * line_bytes + (k_major ? k0 : outer) * element_bytes;
   }
   /* Loads one more stage, or nothing if there is none. There are no branches, so that the compiler can schedule the
-   * copies between MMA instructions. A word may have elements beyond the end of its row: they are in the array, as the
-   * array's last rows are in the first stage. */
+   * copies between MMA instructions. A word of an MN-major operand may extend beyond the end of its row. It is in the
+   * array, because another row follows: load_first() loads the last ones. */
   GK__D void load(unsigned char *stage, bool exists) {
     const unsigned row_limit = exists ? row_count : 0;
     GK__UNROLL
@@ -8637,7 +8663,7 @@ struct gk__mma_cost {
     return start + static_cast<double>(stage_count) * (all_blocks > stage ? all_blocks : stage);
   }
 };
-/* Blocks that a multiprocessor holds at once. */
+/* Blocks that a multiprocessor holds at once; approximately, as the limit of a block stands for its memory. */
 inline size_t gk__resident_blocks(const gk__mma_tile &mma_tile, const gk__mma_cost &cost, const gk__matmul_gpu &gpu) {
   const size_t fit = static_cast<size_t>(gpu.smem_limit) / mma_tile.smem;
   return fit < cost.blocks ? fit : cost.blocks;
@@ -8739,10 +8765,10 @@ cudaError_t gk__mma_run(gk__tensor_args<Element, Out, Func> p, const gk__mma_pla
   typedef typename tiles::template large<GK__MN_MAJOR, GK__K_MAJOR> mn_k;
   typedef typename tiles::template large<GK__MN_MAJOR, GK__MN_MAJOR> mn_mn;
   const bool a_k_major = p.a.k_major, b_k_major = p.b.k_major;
-  auto kernel = a_k_major && b_k_major ? GK__KERNEL(gk__mma_kernel<Element, k_k, Out, Func>)
-                : a_k_major            ? GK__KERNEL(gk__mma_kernel<Element, k_mn, Out, Func>)
-                : b_k_major            ? GK__KERNEL(gk__mma_kernel<Element, mn_k, Out, Func>)
-                                       : GK__KERNEL(gk__mma_kernel<Element, mn_mn, Out, Func>);
+  auto kernel = GK__KERNEL(gk__mma_kernel<Element, mn_mn, Out, Func>);
+  if (a_k_major && b_k_major) kernel = GK__KERNEL(gk__mma_kernel<Element, k_k, Out, Func>);
+  if (a_k_major && !b_k_major) kernel = GK__KERNEL(gk__mma_kernel<Element, k_mn, Out, Func>);
+  if (!a_k_major && b_k_major) kernel = GK__KERNEL(gk__mma_kernel<Element, mn_k, Out, Func>);
   if (plan.config == GK__SMALL_TILE)
     kernel = GK__KERNEL(gk__mma_kernel<Element, typename tiles::small_config, Out, Func>);
   if (plan.config == GK__MIDDLE_TILE)
@@ -8792,8 +8818,8 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
  * One kernel by wgmma. The blocks are warp-specialised: in the producer warpgroup one thread for each operand issues
  * the loads, and one or more consumer warpgroups multiply. TMA loads boxes of 128 bytes by a number of rows, with the
  * 128-byte swizzle, and fills zeros beyond the ends of a matrix. Each stage of the ring has a full barrier and an empty
- * barrier. The blocks are persistent. Those of a cluster may compute adjacent tiles and share operands, because L2
- * bounds the loads: each loads half of it, and multicasts that. If a product has few tiles, the blocks of a cluster
+ * barrier. The blocks are persistent. L2 bounds the loads. So the blocks of a cluster may compute adjacent tiles
+ * and share an operand: each loads half of it, and multicasts that. If a product has few tiles, the blocks of a cluster
  * split the k of a tile, and reduce their accumulators through distributed shared memory.
  *
  * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
@@ -8863,8 +8889,8 @@ struct gk__wgmma_params {
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
   bool swapped, tma_store;                         /* tma_store: TMA stores C, without a beta; else threads do */
   /* A is split into 2^split_shift matrices, of which the first longer_count ones have one row more and the map
-   * longer_a. A row of a map has a row of each matrix, lda elements after each other. The first one begins at element
-   * `lead`. */
+   * longer_a. Row i of a map has row i of each matrix. These begin lda elements apart, the first one at element `lead`.
+   * */
   unsigned split_shift, longer_count, lead, lda;
   GK__D unsigned row_begin(unsigned matrix_idx) const { return lead + matrix_idx * lda; }
 };
@@ -9334,8 +9360,9 @@ template <class Shape> GK__D void gk__wgmma_sync_staging(unsigned group) {
 }
 /* The epilogue of a consumer warpgroup, whose accumulators are Blocks tiles of 64 rows. It has two slabs of shared
  * memory, and stores C in one of three ways. TMA stores one slab while the other one is filled. Where C is not aligned
- * as TMA requires, threads store the slabs. With a beta, both slabs together hold a tile of 64 x 64 floats, and threads
- * load and store C in whole rows, which takes 0.6 to 0.9 of the time of loading C by accumulators. */
+ * as TMA requires, threads store the slabs; the third way would take 1.01 times as long there, up to 1.25 (H200). With
+ * a beta, both slabs together hold a tile of 64 x 64 floats, and threads load and store C in whole rows, which takes
+ * 0.6 to 0.9 of the time of loading C by accumulators. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
 GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Blocks][Count],
                            const gk__wgmma_work_tile &work, const gk__quad_layout &layout, unsigned group,
@@ -9375,17 +9402,18 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Bloc
       }
     }
   } else if (p.output.beta == 0) {
-    const unsigned chunk_slabs = slabs % 2 == 0 ? 2 : 1, chunk = chunk_slabs * slab_type::acc_count;
+    const unsigned store_slabs = slabs % 2 == 0 ? 2 : 1, store_count = store_slabs * slab_type::acc_count;
+    static_assert(!Shape::in_registers::value || store_slabs == 2, "a transposed tile is stored in boxes of 64 rows");
     GK__UNROLL_BY(1)
-    for (unsigned i = 0; i < Blocks * Count / chunk; i++) {
-      const size_t distance = i % (Count / chunk) * chunk * 2;
+    for (unsigned i = 0; i < Blocks * Count / store_count; i++) {
+      const size_t distance = i % (Count / store_count) * store_count * 2;
       gk__wgmma_sync_staging<Shape>(group);
-      slab_type::template fill<chunk_slabs>(staging, acc[0], layout);
+      slab_type::template fill<store_slabs>(staging, acc[0], layout);
       gk__wgmma_sync_staging<Shape>(group);
-      slab_type::template store<chunk_slabs>(staging, epilogue,
-                                             work.row_idx + i / (Count / chunk) * 64 + distance * down,
+      slab_type::template store<store_slabs>(staging, epilogue,
+                                             work.row_idx + i / (Count / store_count) * 64 + distance * down,
                                              work.col_idx + distance * (1 - down));
-      gk__shift_accumulators<chunk>(acc);
+      gk__shift_accumulators<store_count>(acc);
     }
   } else {
     GK__UNROLL_BY(1)
@@ -9467,7 +9495,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   __syncthreads();
   if (p.cluster.tile_shift() > 0) gk__cluster_barrier_relaxed(); /* others release stages at this block's barriers */
   gk__wait_for_earlier_work();
-  if (!p.output.max_blocks) gk__let_later_work_start(); /* the next kernel would have blocks beside those of this one */
+  if (!p.output.max_blocks) gk__let_later_work_start(); /* else the next kernel's blocks would exceed the limit */
   if (Shape::products > 1 && !p.output.condition.holds()) return;
   if (warpgroup == 0) {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_dec<40>();
@@ -9505,7 +9533,7 @@ typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned tensor
                                      const uint64_t *strides, const unsigned *box, const unsigned *steps,
                                      int interleave, int swizzle, int promotion, int fill);
 inline gk__tensor_map_encode gk__tensor_map_encoder() {
-  static void *volatile encode;
+  static std::atomic<void *> encode;
   if (!encode) {
     cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
     void *found = NULL;
@@ -9519,7 +9547,7 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
     if (code != cudaSuccess) gk__forget_error(earlier);
     if (code == cudaSuccess && result == cudaDriverEntryPointSuccess) encode = found;
   }
-  return reinterpret_cast<gk__tensor_map_encode>(encode);
+  return reinterpret_cast<gk__tensor_map_encode>(encode.load());
 }
 
 /* A matrix of `outer` rows of `inner` elements, in boxes of 128 bytes by box_rows rows with the 128-byte swizzle. L2
@@ -9634,8 +9662,8 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.b_batched = b.stride_batch && x.batch > 1;
   return true;
 }
-/* Launches the kernel, as often as needed. The blocks are persistent, but if they split the k of their tiles, each has
- * only one. */
+/* Launches the kernel, as often as needed. The blocks are persistent. Those that split the k of their tiles have one
+ * each, because gk__cluster_reduce uses its barrier and the room of the operands once. */
 template <class Element, class Out, class Func>
 cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const gk__tensor_args<Element, Out, Func> &x,
                              gk__wgmma_cluster cluster, const gk__product_call &call) {
@@ -9926,23 +9954,23 @@ template <int Fours> struct gk__f32_fragment {
   }
 };
 
-/* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
- * apart in k. K-major: a piece is one k of four rows, and a warp loads 16 bytes of each of 32 rows. In tiles of half
+/* A producer thread's part of one operand: item_count vectors of four floats that are adjacent in the stage, next_k
+ * apart in k. K-major: a vector is one k of four rows, and a warp loads 16 bytes of each of 32 rows. In tiles of half
  * size neighbouring lanes differ in the k that they load: rows of a multiple of 128 bytes have the same k in the same
- * banks of the L1 cache, and it would serve them one after another (up to 5 % of the time). MN-major: a piece is of one
- * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
- * none: their products are not stored. */
+ * banks of the L1 cache, and it would serve them one after another (up to 5 % of the time). MN-major: a vector is of
+ * one k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead,
+ * or none: their products are not stored. */
 template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   static const int item_count = Extent / 32, next_k = 16 / item_count,
                    lanes = Extent / 4; /* lanes: threads that load one k, MN-major */
   uintptr_t from;
-  size_t stride_bytes;    /* bytes between rows (K-major) or between pieces (MN-major) */
-  float x[item_count][4]; /* [piece][neighbour] */
+  size_t stride_bytes;    /* bytes between rows (K-major) or between vectors (MN-major) */
+  float x[item_count][4]; /* [vector][neighbour] */
   unsigned dest;
   int inside; /* how many of the four are inside the operand */
   GK__D gk__f32_operand_loader(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
     const int t = static_cast<int>(threadIdx.x % Config::sums::thread_count), warp_id = t / 32, lane_id = t % 32;
-    const int quad_idx = (warp_id / item_count) ^ (lane_id % (4 / item_count)); /* the first piece's four k, K-major */
+    const int quad_idx = (warp_id / item_count) ^ (lane_id % (4 / item_count)); /* the first vector's four k, K-major */
     const int k = KMajor ? quad_idx * 4 + lane_id / 8 : t / lanes,
               vector_idx = KMajor ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
     const size_t extent_idx = first_idx + static_cast<size_t>(KMajor ? vector_idx * 4 : vector_idx),
@@ -9970,8 +9998,8 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
       for (int j = 0; j < (KMajor ? item_count : 4); j++) {
         const int neighbour = KMajor ? i : j;
         if (neighbour == 0 || neighbour < inside)
-          gk__ptx_ld_global_nc_f32(&x[KMajor ? j : i][neighbour],
-                                   address + (j * (KMajor ? next_k : lanes)) * sizeof(float));
+          gk__ptx_ld_global_f32(&x[KMajor ? j : i][neighbour],
+                                address + (j * (KMajor ? next_k : lanes)) * sizeof(float));
       }
     }
     from = KMajor ? from + Config::depth * sizeof(float) : address;
@@ -10014,8 +10042,8 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Confi
   typedef typename Config::sums sums_of;
   const int stage_depth = Config::depth, straight = 8; /* straight: steps that are unrolled */
   const unsigned t = threadIdx.x, lane_id = t % 32, warp_id = t / 32;
-  const unsigned at_a = (warp_id / sums_of::across * 8 + lane_id / 8) * 16;
-  const unsigned at_b = Config::a_bytes + warp_id % sums_of::across * (sums_of::fours * 128) + lane_id % 8 * 16;
+  const unsigned offset_a = (warp_id / sums_of::across * 8 + lane_id / 8) * 16;
+  const unsigned offset_b = Config::a_bytes + warp_id % sums_of::across * (sums_of::fours * 128) + lane_id % 8 * 16;
   gk__f32_fragment<sums_of::fours> fragment[2];
   gk__clear(sums.value);
   gk__clear(fragment[1].a); /* so the first multiplication changes no accumulator */
@@ -10025,8 +10053,8 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Confi
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     int todo = left < stage_depth ? left : stage_depth;
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
-    unsigned a = pipe.stage_address() + at_a + skip * Config::pitch_a,
-             b = pipe.stage_address() + at_b + skip * Config::pitch_b;
+    unsigned a = pipe.stage_address() + offset_a + skip * Config::pitch_a,
+             b = pipe.stage_address() + offset_b + skip * Config::pitch_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       GK__UNROLL
@@ -10152,7 +10180,7 @@ inline const gk__plan_costs &gk__measured_costs() {
   return costs;
 }
 
-/* The code of a GPU that has a kernel; each has the kernels of those before it, too. */
+/* The code that a kernel needs. Each kind also has the kernels of the kinds before it. */
 enum gk__hopper_code { GK__ANY_CODE, GK__SM_90_CODE, GK__SM_90A_CODE };
 /* A tile of the planner. The shares were measured on an H200. */
 struct gk__tile_facts {
@@ -10185,8 +10213,8 @@ struct gk__split_k {
   }
 };
 /* What the choice of a tile depends on. hopper: the gk__hopper_code whose kernels can compute the product. wanted: the
- * plan that the caller asks for. Without Hopper's kernels, 64 x 128 stands for all of theirs; otherwise the last of
- * gk__tiles stands for a tile that does not exist. */
+ * plan that the caller asks for. If the GPU has no Hopper kernels, a tile of theirs that is wanted becomes the portable
+ * one of 64 x 128. Any other tile that does not exist becomes the last one of gk__tiles. */
 struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
@@ -10830,7 +10858,7 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
   typedef gk__f32_block<2, 2, 2> block_64x128;
   typedef gk__f32_block<4, 1, 2> block_128x64;
   /* The code whose tiles can compute the product. */
-  static unsigned hopper(const args &p) {
+  static unsigned hopper(const args &p, const gk__matmul_gpu &) {
     const bool takes = p.k >= 16 && !p.max_blocks && !p.condition.flag;
     return takes && gk__has_code(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>)) ? GK__SM_90A_CODE
                                                                                          : GK__ANY_CODE;
@@ -10841,17 +10869,19 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
   }
   static cudaError_t run(const args &p, const gk__tile_choice &choice, gk__product_call *call) {
     const gk_plan plan = choice.tile_facts.plan;
-    return gk__matmul_tiles(plan == GK__PLAN_HOPPER_64_128   ? kernel<block_64x128>()
-                            : plan == GK__PLAN_HOPPER_128_64 ? kernel<block_128x64>()
-                                                             : kernel<block_128x128>(),
-                            p, call);
+    if (plan == GK__PLAN_HOPPER_64_128) return gk__matmul_tiles(kernel<block_64x128>(), p, call);
+    if (plan == GK__PLAN_HOPPER_128_64) return gk__matmul_tiles(kernel<block_128x64>(), p, call);
+    return gk__matmul_tiles(kernel<block_128x128>(), p, call);
   }
 };
 /* Those of doubles. */
 template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, Out, double, Func>> {
   typedef gk__matmul_args<double, Out, double, Func> args;
-  static unsigned hopper(const args &p) {
-    if (p.k == 0 || p.partial_bytes() > GK__PARTIALS_BYTES) return GK__ANY_CODE;
+  /* Code for compute_90 also runs on newer GPUs, some of whose blocks have 99 KB of shared memory. */
+  static unsigned hopper(const args &p, const gk__matmul_gpu &gpu) {
+    const size_t barriers = 1024; /* bytes, at most */
+    if (p.k == 0 || p.partial_bytes() > GK__PARTIALS_BYTES || !gpu.has_smem(gk__f64_64x128::ring_bytes + barriers))
+      return GK__ANY_CODE;
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return GK__SM_90A_CODE;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? GK__SM_90_CODE : GK__ANY_CODE;
   }
@@ -10922,7 +10952,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
   const gk__cut_plan<gk__tile_choice> cut =
       gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
-                             gk__hopper_path<Args>::hopper(p), gk__turn_path<Args>::takes(call->gpu)});
+                             gk__hopper_path<Args>::hopper(p, call->gpu), gk__turn_path<Args>::takes(call->gpu)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);
@@ -11454,11 +11484,11 @@ template <class Item, class Out>
 cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k) {
   const char *const name = "gk_host_matmul";
   const size_t max_items = static_cast<size_t>(-1);
+  if (m == 0 || n == 0) k = 0; /* no element of A or B is read */
   if ((k && m > max_items / k) || (n && k > max_items / n) || (n && m > max_items / n))
     return GK__INVALID("%s: %zu x %zu x %zu is more than memory can address", name, m, n, k);
   gk__device_array<Item> device_a, device_b;
   gk__device_array<Out> device_c;
-  if (m == 0 || n == 0) k = 0; /* no element of A or B is read */
   GK_TRY(device_a.allocate(name, "A", a, m * k));
   GK_TRY(device_b.allocate(name, "B", b, k * n));
   GK_TRY(device_c.allocate(name, "C", c, m * n));
@@ -11769,6 +11799,8 @@ template <class Item, class Operator> struct gk__dist_fold {
     if (needs_record) {
       GK_TRY(reduce(records() + ctx.rank, commutes));
       GK_TRY(store_item_count(records() + ctx.rank, gk__adds_index<Acc, Item>()));
+    } else if (ctx.rank_count > 1) { /* what is there may be a slot of an earlier call, with its epoch */
+      GK_TRY(ctx.failed(cudaMemsetAsync(records() + ctx.rank, 0, sizeof(gk__record<Acc>), ctx.stream)));
     }
     if (ctx.rank_count > 1) GK_TRY(ctx.all_gather(records(), sizeof(gk__record<Acc>), ctx.stream));
     return gk__fold_records(ctx, records(), static_cast<size_t>(record_count), operation, output);
@@ -11865,7 +11897,8 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
     waited_ms = gk__now_ms() - begin_ms;
     const cudaError_t earlier = cudaPeekAtLastError();
     code = cudaStreamQuery(stream);
-    if (code == cudaErrorNotReady) gk__forget_error(earlier);
+    if (code != cudaSuccess) gk__forget_error(earlier);
+    if (code == cudaErrorInvalidResourceHandle || code == cudaErrorStreamCaptureUnsupported) return ctx.failed(code);
     if (code != cudaSuccess && code != cudaErrorNotReady) {
       cause = cudaGetErrorString(code);
       outcome = "the communicator has not been aborted"; /* and the stream does not wait */
@@ -12583,7 +12616,7 @@ static cudaError_t gk__query_device(const char *call, int device, gk_device_info
   /* cudaMemGetInfo is about the current device. */
   if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), call));
   const cudaError_t code = cudaMemGetInfo(&found.free_bytes, &found.global_bytes);
-  if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
+  if (current != device) gk__forget_returned_error(cudaSetDevice(current));
   GK_TRY(gk__failed(code, call));
   *info = found;
   return cudaSuccess;
@@ -12620,13 +12653,14 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), __func__));
   gk_device_info best = gk_device_info(), next = gk_device_info();
   for (int i = 0; i < device_count; i++) {
-    const cudaError_t code = gk_device_query(i, &next);
+    const cudaError_t code = gk__query_device(__func__, i, &next);
     if (code != cudaSuccess && i == device_count - 1 && best.sms == 0) return code; /* none can be used */
     if (code != cudaSuccess) continue;
     const double speed = static_cast<double>(next.sms) * next.clock_khz;
     const double best_speed = static_cast<double>(best.sms) * best.clock_khz;
     if (speed > best_speed || (!(speed < best_speed) && next.free_bytes > best.free_bytes)) best = next;
   }
+  gk__clear_detail(); /* of devices that cannot be used */
   *device = best.device;
   return cudaSuccess;
 }
@@ -12659,7 +12693,7 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_
   gk_occupancy_info found = gk_occupancy_info();
   GK_TRY(gk__require(__func__, "kernel", kernel));
   GK_TRY(gk__require(__func__, "info", info));
-  GK_TRY(gk_device_query(-1, &device));
+  GK_TRY(gk__query_device(__func__, -1, &device));
   if (block_threads < 1 || block_threads > device.max_threads_per_block)
     return GK__INVALID("%s: a block of %d threads; 1 to %d are possible", __func__, block_threads,
                        device.max_threads_per_block);
@@ -12953,7 +12987,7 @@ static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions,
   GK_TRY(gk__require(call, "function", reinterpret_cast<const void *>(functions[0])));
   GK_TRY(gk__require(call, "result", results));
   gk_device_info device = gk_device_info();
-  GK_TRY(gk_device_query(-1, &device));
+  GK_TRY(gk__query_device(call, -1, &device));
   gk__bench bench = {
       call, functions, users, function_count, opts ? *opts : gk_bench_opts(), device.peak_gbs, gk_timer(),
       0,    NULL,      NULL};

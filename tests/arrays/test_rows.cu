@@ -207,3 +207,25 @@ TEST(bad_input) {
   EXPECT_OK(gk_reduce_rows(nowhere, y, 3, 0, 0, gk_op_prod()));
   EXPECT_EQ(y.get(2), 1.0f);
 }
+
+/* Elements that vector instructions of a CPU load at once where they are aligned to 32 bytes. */
+struct alignas(32) four {
+  double x, y, z, w;
+};
+struct add_fours {
+  __host__ __device__ four identity() const { return {0, 0, 0, 0}; }
+  __host__ __device__ four operator()(const four &a, const four &b) const {
+    return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+  }
+};
+TEST(elements_aligned_to_32_bytes) {
+  const size_t row_count = 300, col_count = 10, n = row_count * col_count;
+  const gk_array<four> in(std::vector<four>(n, four{1, 2, 3, 4}));
+  gk_array<four> all(1), columns(col_count), running(n);
+  EXPECT_OK(gk_reduce(in, all, n, add_fours()));
+  EXPECT_EQ(all.get(0).w, 4.0 * n);
+  EXPECT_OK(gk_reduce_columns(in, columns, row_count, col_count, col_count, add_fours()));
+  EXPECT_EQ(columns.get(col_count - 1).z, 3.0 * row_count);
+  EXPECT_OK(gk_scan_inclusive(in, running, n, add_fours()));
+  EXPECT_EQ(running.get(n - 1).y, 2.0 * n);
+}

@@ -109,7 +109,7 @@ template <class T> plan_times time_shape(const matmul_call<T> &given, const char
   args.stride_a = call.m * call.k, args.stride_b = call.k * call.n, args.stride_c = call.m * call.n;
   GK_CHECK(gk__find_matmul_gpu(&call.gpu));
   if (gk__plan_split_k<T>(call.m, call.n, call.k).thin) return times;
-  times.shape.hopper = planned_call<T>::hopper_path::hopper(args);
+  times.shape.hopper = planned_call<T>::hopper_path::hopper(args, call.gpu);
   std::vector<planned_call<T>> calls;
   for (const plan_time &plan : plans_to_measure<T>(times.shape, call.gpu.sms)) {
     call.plan = plan;

@@ -6,6 +6,7 @@
 #   drop_in.sh refused CASE COMPILER           succeeds if the case fails, and says what it has to say
 #   drop_in.sh lto                             links a program with -dlto, and runs it
 #   drop_in.sh clang_cuda                      the same by clang++ as CUDA's compiler
+#   drop_in.sh clang_cpu                       whether clang++ has warnings about tests, on the stand-in
 #
 # To see how: sh -x tests/compile/drop_in.sh object build/compile/part@impl.nvcc.o
 set -euf
@@ -175,5 +176,9 @@ clang_cuda)
   $clang -c "$folder/clang.cu" -o "$folder/clang.o" 2>"$folder/clang.log" ||
     { head -n 1 "$folder/clang.log" && echo 'no clang++ here compiles CUDA with this toolkit' && exit 77; }
   for file in all bare twice; do $clang -c "tests/compile/$file.cu" -o "$folder/clang.$file.o"; done
+  ;;
+clang_cpu)
+  command -v clang++ >/dev/null || { echo 'clang++ is not here' && exit 77; }
+  for file in host/test_device arrays/test_rows matmul/test_simt; do $(setting clang_cpu) "tests/$file.cu"; done
   ;;
 esac

@@ -124,6 +124,28 @@ TEST(devices_that_do_not_exist) {
   EXPECT_FAILS(gk_device_print(1000), cudaErrorInvalidDevice, "gk_device_print: device 1000 of ");
 }
 
+/* Another process has a device to itself. */
+TEST(devices_that_cannot_be_used) {
+#ifdef CUDA_ON_CPU
+  int device_count = 0, best = -1;
+  gk_device_info d;
+  EXPECT_OK(cudaGetDeviceCount(&device_count));
+  if (device_count < 2) SKIP("only with two devices");
+  cuda_cpu_fail("cudaMemGetInfo:2:cudaErrorDevicesUnavailable");
+  EXPECT_OK(gk_device_best(&best));
+  EXPECT_EQ(best, 0);
+  EXPECT_EQ(std::string(gk_error_detail()), "");
+  cuda_cpu_fail("cudaSetDevice:2:cudaErrorDevicesUnavailable"); /* on the way back */
+  EXPECT_OK(gk_device_query(1, &d));
+  cuda_cpu_fail(NULL);
+  EXPECT_EQ(d.device, 1);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_OK(cudaSetDevice(0));
+#else
+  SKIP("only on the stand-in: it fails calls");
+#endif
+}
+
 TEST(device_print) {
   gk_device_info d;
   EXPECT_OK(gk_device_query(-1, &d));
@@ -559,8 +581,12 @@ TEST(a_callable_is_timed) {
   EXPECT(took(static_cast<double>(once), 1.9) && calls == 1);
   static int reported;
   reported = 0;
-  gk_set_error_handler([](const gk_error *e, void *) { reported += e->code == cudaErrorNotReady ? 1 : 100; }, NULL);
-  EXPECT(isnan(gk_time_ms([] { return cudaErrorNotReady; })));
+  gk_set_error_handler(
+      [](const gk_error *e, void *) { reported += e->code == cudaErrorInvalidDevice && !e->detail[0] ? 1 : 100; },
+      NULL);
+  gk_device_info none;
+  EXPECT_EQ(gk_device_query(1000, &none), cudaErrorInvalidDevice); /* whose detail is not that of the function */
+  EXPECT(isnan(gk_time_ms([] { return cudaErrorInvalidDevice; })));
   EXPECT_EQ(reported, 1);
   gk_set_error_handler(NULL, NULL);
   gk_bench_opts opts = gk_bench_opts();

@@ -83,6 +83,10 @@ grep -q two "$temp/out" && fail 'programs of the same name overwrite each other'
 make -s cpu FILE="$temp/two/main.cu $temp/two/none.cu" >"$temp/out" 2>&1 && fail 'make cpu without its second file'
 expect "make cpu: $temp/two/none.cu is not there, or cannot be read"
 
+make cpu FILE="$temp/two" >"$temp/out" 2>&1 && fail 'make cpu of a folder'
+expect "make cpu: $temp/two is a folder: FILE= is a CUDA source, or several"
+make -s cpu FILE="$temp/two/main.cu" RACES=0 ASAN=0 STATS=0 >"$temp/out" 2>&1
+expect two
 make cpu FILE="$odd" >"$temp/out" 2>&1 && fail 'make cpu without its file'
 expect "make cpu: $odd is not there, or cannot be read"
 make run BACKEND=$backend PHOTO="$odd" >"$temp/out" 2>&1 && fail 'make run without its photograph'

@@ -234,7 +234,7 @@ template <class T, class O, class Func> static void check_in_turn(size_t m, size
     product.args.partitions = product.order.partitions, product.args.depth = product.order.depth;
     for (int t = 0; t < tiles::turn_count; t++) { /* each of Hopper's, whichever is chosen */
       const auto turn = tiles::turn_facts(t);
-      if (!turn.hopper || turn.hopper > hopper_path::hopper(product.args)) continue;
+      if (!turn.hopper || turn.hopper > hopper_path::hopper(product.args, this_gpu())) continue;
       hook_product_call call(NULL, 0, gpu);
       product.c.set(product.before);
       const hook_tile_choice choice = {tiles::facts(turn.tile_idx), 0, true};

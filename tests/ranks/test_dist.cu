@@ -460,6 +460,15 @@ TEST(wrong_arguments_of_reduce) {
                  gk_dist_reduce(in.ptr, out.ptr, 10, gk_op_sum(), me.comm, 0, &small));
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_wait: the communicator is NULL", gk_dist_wait(NULL, 0, 1));
     DEMAND(out.untouched(), "a call that fails has written");
+    cudaStream_t captured;
+    cudaGraph_t graph = NULL;
+    DEMAND_OK(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+    DEMAND_OK(cudaStreamBeginCapture(captured, cudaStreamCaptureModeRelaxed));
+    DEMAND_FAILS(cudaErrorStreamCaptureUnsupported, "gk_dist_wait: ", gk_dist_wait(me.comm, captured, 1, true));
+    DEMAND(cudaPeekAtLastError() == cudaSuccess, "an error stays behind");
+    cudaStreamEndCapture(captured, &graph);
+    cudaGetLastError();
+    DEMAND_OK(cudaStreamDestroy(captured));
     if (device_count() > 1) {
       EXPECT_OK(cudaSetDevice(1));
       DEMAND_FAILS(cudaErrorInvalidDevice, "rank 0 is device 0, but device 1 is current",

@@ -62,6 +62,25 @@ TEST(scan_in_place_and_misaligned) {
   });
 }
 
+/* Ranks send each other records that have the format of slots. None may have the epoch of a call: a later one would
+ * take it for a slot of its own. That of the last rank is sent, too, though no rank needs it. */
+TEST(scan_sends_no_slots_of_earlier_calls) {
+  run_ranks(2, [](const rank_of &me) {
+    const size_t n = 1 << 16;
+    device_array<float> in(std::vector<float>(n, 1.0f)), out(n), all(1);
+    gk_scratch scratch = gk_scratch();
+    DEMAND_OK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(n, 4), 0));
+    for (int i = 0; i < (me.rank ? 3 : 1); i++) DEMAND_OK(gk_reduce_sum(in.ptr, all.ptr, n, 0, &scratch));
+    DEMAND_OK(gk_dist_scan_inclusive(in.ptr, out.ptr, n, gk_op_sum(), me.comm, 0, &scratch));
+    DEMAND_OK(gk_dist_wait(me.comm, 0, patience));
+    unsigned words[2][4];
+    DEMAND_OK(
+        cudaMemcpy(words, static_cast<char *>(scratch.ptr) + HOOK_STATE_BYTES, sizeof(words), cudaMemcpyDeviceToHost));
+    DEMAND(words[0][3] == 0 && words[1][3] == 0, "an epoch in a record");
+    DEMAND_OK(gk_scratch_destroy(&scratch));
+  });
+}
+
 /* A graph of the calls, replayed on other data. */
 TEST(calls_in_a_graph) {
   run_ranks(2, [](const rank_of &me) {

@@ -46,6 +46,7 @@ compile() {
 # program SOURCE...: compiles them, and links all into $output
 program() {
   for source; do
+    ! [ -d "$source" ] || fail "make cpu: $source is a folder: FILE= is a CUDA source, or several"
     [ -f "$source" ] && [ -r "$source" ] || fail "make cpu: $source is not there, or cannot be read"
   done
   output=$(made_of "$1") place=$(folder_of "$1")
@@ -89,8 +90,9 @@ case $output in /*) ;; *) output=$here/$output ;; esac
 cd "$place"
 status=0
 "$output" "$@" || status=$?
-# 134, 135, 139: SIGABRT, SIGBUS, SIGSEGV
+# 134, 135, 139: SIGABRT, SIGBUS, SIGSEGV. Most aborts say why: a failed check, an assertion, an exception.
 case $status$asan in
-134 | 135 | 139) echo "make cpu: it has crashed: with ASAN=1 the first wrong access is named, with its line" >&2 ;;
+134) echo 'make cpu: it was aborted; if the heap is corrupt, ASAN=1 names the first wrong access, with its line' >&2 ;;
+135 | 139) echo 'make cpu: it has crashed: with ASAN=1 the first wrong access is named, with its line' >&2 ;;
 esac
 exit "$status"

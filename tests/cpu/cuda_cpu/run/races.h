@@ -567,6 +567,12 @@ CUDA_CPU_QUIET bool is_known_race(uint32_t here, uint32_t there) {
     if (trace.seen[i].here == here && trace.seen[i].there == there) return true;
   return false;
 }
+/* Whether a place, FILE:LINE, is in the same file as another one and on an earlier line. */
+static bool is_earlier_line(const char *place, const char *other) {
+  const char *colon = strrchr(place, ':');
+  if (!colon || strncmp(place, other, static_cast<size_t>(colon - place) + 1)) return false;
+  return atoi(colon + 1) < atoi(other + (colon - place) + 1);
+}
 
 __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, const race &r) {
   trace.races++;
@@ -619,12 +625,16 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
     add(&what,
         "\n  blocks of a launch run in any order: use an atomic, a second launch, or a signal with a __threadfence()"
         "\n  before it and one after it has been read");
-  else if (thread_of(r.before) / 32 == thread_of(r.me) / 32)
-    add(&what,
-        "\n  threads of a warp need not run in step: a __syncwarp() or __syncthreads() is missing between, or, where"
-        "\n  all of them update it, an atomic such as atomicAdd()");
-  else
-    add(&what, "\n  nothing orders these two: a __syncthreads() is missing between");
+  else {
+    const bool same_warp = thread_of(r.before) / 32 == thread_of(r.me) / 32;
+    add(&what, same_warp
+                   ? "\n  threads of a warp need not run in step: a __syncwarp() or __syncthreads() is missing between"
+                   : "\n  nothing orders these two: a __syncthreads() is missing between");
+    if (same_warp && !strcmp(there.buffer, here.buffer))
+      add(&what, ", or, where\n  all of them update it, an atomic such as atomicAdd()");
+    if (r.did && is_earlier_line(here.buffer, there.buffer))
+      add(&what, "\n  the second one is earlier in the source: in a loop, the barrier belongs at the end of a round");
+  }
   add_schedule(&what, tr->of->settings);
   fprintf(stderr, "%s\n", what.buffer);
 }
