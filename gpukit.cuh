@@ -574,8 +574,7 @@ GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 /* The bytes for reduce, whatever n. */
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
 /* The bytes for reduce, and for scans and gk_select of up to n items. item_bytes is the size of the largest of the
- * input's, the output's and the working type; for gk_select, of an element. SIZE_MAX if the number of bytes overflows.
- */
+ * input's, the output's and the working type; for gk_select, of an element. SIZE_MAX if the number overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
 /* The bytes for reductions and scans of the rows or columns of a matrix. item_bytes and overflow: as above. */
 GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes);
@@ -2438,10 +2437,10 @@ GK__D void gk__wait_for_earlier_work() { gk__ptx_griddepcontrol_wait(); }
 GK__D void gk__let_later_work_start() { gk__ptx_griddepcontrol_launch_dependents(); }
 
 /* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line of 128 bytes for each
- * thread, and no more. This is
- * safe before gk__wait_for_earlier_work(): no value is read, and what earlier work writes goes through the L2, too. If
- * the array is not aligned to 16 bytes, whole_lines is false, and the line of the last element is prefetched as well.
- * For an array that is aligned to 16 bytes but not to a line that is not done, which costs one miss. */
+ * thread, and no more. This is safe before gk__wait_for_earlier_work(): no value is read, and what earlier work writes
+ * goes through the L2, too. If the array is not aligned to 16 bytes, whole_lines is false, and the line of the last
+ * element is prefetched as well. For an array that is aligned to 16 bytes but not to a line that is not done, which
+ * costs one miss. */
 template <unsigned Threads, class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
@@ -3734,10 +3733,10 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
-/* What one thread contributes to a partition's partial, element by element: for computed inputs, and for arrays of small
- * elements with which no 16-byte word need begin. The order of operations is that of an array. All elements of a full
- * tile are loaded or computed before the first is used, so that the loads overlap: sums of float3 take 0.70 of the time
- * (H200). */
+/* What one thread contributes to a partition's partial, element by element: for computed inputs, and for arrays of
+ * small elements with which no 16-byte word need begin. The order of operations is that of an array. All elements of a
+ * full tile are loaded or computed before the first is used, so that the loads overlap: sums of float3 take 0.70 of the
+ * time (H200). */
 template <class Operator, class Item, class Input, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
                            unsigned partition) {
@@ -8818,8 +8817,8 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
  * One kernel by wgmma. The blocks are warp-specialised: in the producer warpgroup one thread for each operand issues
  * the loads, and one or more consumer warpgroups multiply. TMA loads boxes of 128 bytes by a number of rows, with the
  * 128-byte swizzle, and fills zeros beyond the ends of a matrix. Each stage of the ring has a full barrier and an empty
- * barrier. The blocks are persistent. L2 bounds the loads. So the blocks of a cluster may compute adjacent tiles
- * and share an operand: each loads half of it, and multicasts that. If a product has few tiles, the blocks of a cluster
+ * barrier. The blocks are persistent. L2 bounds the loads. So the blocks of a cluster may compute adjacent tiles and
+ * share an operand: each loads half of it, and multicasts that. If a product has few tiles, the blocks of a cluster
  * split the k of a tile, and reduce their accumulators through distributed shared memory.
  *
  * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
@@ -8889,8 +8888,7 @@ struct gk__wgmma_params {
   bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
   bool swapped, tma_store;                         /* tma_store: TMA stores C, without a beta; else threads do */
   /* A is split into 2^split_shift matrices, of which the first longer_count ones have one row more and the map
-   * longer_a. Row i of a map has row i of each matrix. These begin lda elements apart, the first one at element `lead`.
-   * */
+   * longer_a. Row i of a map has row i of each matrix. These begin lda elements apart, the first one at `lead`. */
   unsigned split_shift, longer_count, lead, lda;
   GK__D unsigned row_begin(unsigned matrix_idx) const { return lead + matrix_idx * lda; }
 };
