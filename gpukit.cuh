@@ -63,7 +63,7 @@
  *   GPUKIT_ON_ERROR(e)     in the implementing file: what a failed check does if no handler is set; e is a const
  *                          gk_error *; default: print and abort
  *   GPUKIT_NVTX            in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
- *   GPUKIT_NCCL            in each file that uses section 12, between its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *   GPUKIT_NCCL            in each file that uses section 12, between its #include <nccl.h> (NCCL 2.14.3 or newer) and
  *                          its first #include of this file
  *   GPUKIT_DEBUG=1         an environment variable, not a macro: synchronises after every launch, so that a fault is
  *                          reported for its kernel; and refuses host pointers to calls that need device memory
@@ -120,9 +120,9 @@
  *                (Built with CUDA 12, the first launch of a kernel with more than 48 KiB of dynamic shared memory
  *                clears an error left behind, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
- *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and
- *                matmul may be captured into CUDA graphs, and may run at the same time on several streams and threads
- *                if each has a scratch of its own.
+ *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. The calls of section
+ *                10 may be captured into CUDA graphs, but those that wait, and may run at the same time on several
+ *                streams and threads if each has a scratch of its own.
  *   Overlap      On sm_90 and up, kernels of reduce, scan and matmul start while earlier work of the stream still runs
  *                (programmatic dependent launch), but access no global memory before that has ended. Code compiled from
  *                older PTX, which lacks the wait for it, starts later. Later work waits for them as usual.
@@ -268,8 +268,8 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #if defined(GPUKIT_NCCL) && defined(__cplusplus)
 #if !defined(NCCL_VERSION_CODE)
 #error "GPUKIT_NCCL: include <nccl.h> before gpukit.cuh"
-#elif NCCL_VERSION_CODE < 21304
-#error "gpukit.cuh needs NCCL 2.13.4 or newer: ncclGetLastError is relied on"
+#elif NCCL_VERSION_CODE < 21403
+#error "gpukit.cuh needs NCCL 2.14.3 or newer: ncclInProgress is relied on"
 #endif
 #define GK__NCCL 1
 #include <time.h>
@@ -456,13 +456,13 @@ typedef struct gk_device_info {
   int managed_memory, memory_pools, cooperative_launch, unified_addressing, integrated, async_engines;
 } gk_device_info;
 
-/* Fills *info; device -1 is the current one. The current device does not change, unless it cannot be used, for instance
- * because another process has it to itself. */
+/* Fills *info; device -1 is the current one. To learn the free memory it makes a context on the device. The current
+ * device stays what it is, unless it cannot be made current again, for instance because another process has it to
+ * itself. */
 GK__CHECKED cudaError_t gk_device_query(int device, gk_device_info *info);
 GK__CHECKED cudaError_t gk_device_print(int device); /* prints a table to stdout */
 /* The device with the most SMs x clock; of equal ones, that with the most free memory, then the first. Passes over
- * devices that cannot be used, for instance because another process has one to itself. To learn the free memory it
- * makes a context on each device. */
+ * devices that cannot be used, for instance because another process has one to itself. Makes a context on each. */
 GK__CHECKED cudaError_t gk_device_best(int *device);
 
 typedef struct gk_occupancy_info {
@@ -910,9 +910,9 @@ template <class... Params, class... Args>
 GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                                     cudaStream_t stream, Args &&...args);
 
-/* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one; the message names the kernel. A
- * template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). Arguments are
- * taken by reference: pass a bit-field x, or a static const member that is not defined, as +x. */
+/* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one; the message names the kernel: a
+ * name with a comma as a whole if it has parentheses, as in GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n).
+ * Arguments are taken by reference: pass a bit-field x, or a static const member that is not defined, as +x. */
 #define GK_LAUNCH(...)                                                                                                 \
   ((void)gk__check_begin(),                                                                                            \
    gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
@@ -973,9 +973,9 @@ GK__D size_t gk_global_rank() { return gk_block_rank() * gk_block_size() + gk_th
 GK__D unsigned gk_lane() { return gk_thread_rank() % 32; }
 GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
 
-/* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid (in 2D one that is flat: 1 in z).
- * The 1D loop counts all threads of the grid by their rank; the 2D loop counts them along x and y. The variables have
- * the types of n, w and h, and never overflow. n and h are evaluated once, w once for each row. */
+/* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid and block; in 2D both are flat: 1
+ * in z. The 1D loop counts all threads of the grid by their rank; the 2D loop counts them along x and y. The variables
+ * have the types of n, w and h, and never overflow. n and h are evaluated once, w once for each row. */
 #define GK_FOR_1D(i, n) for (auto i : gk__stride_1d(n))
 #define GK_FOR_2D(x, y, w, h)                                                                                          \
   for (auto y : gk__stride_y(h))                                                                                       \
@@ -993,7 +993,7 @@ GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
  *    - a tag, such as gk_op_sum(). The working type is chosen to suit the arrays (gk_reduce has a table).
  *    - a functor with Acc operator()(Acc, Acc) const and Acc identity() const, both __host__ __device__. Acc is the
  *      working type: trivially copyable, and with a default constructor. gk_sum<Acc> is a functor, for example; a
- *      struct of your own is another.
+ *      struct of your own is another. Calls also apply it to values that are not neighbours, and discard the result.
  * ==================================================================================================================*/
 
 /* A value with its index: the working type and the result of argmin and argmax. */
@@ -1022,7 +1022,8 @@ template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y
 template <bool Greatest> GK__HD double gk__extreme(const double &x, const double &y);
 template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_arg<Value> &x, const gk_arg<Value> &y);
 
-/* Integers wrap. Floats are added and multiplied without contraction into fused multiply-adds. Identities: 0 and 1. */
+/* Integers wrap. In device code floats are added and multiplied without contraction into fused multiply-adds; on the
+ * host, -ffp-contract=off says the same. Identities: 0 and 1. */
 template <class Acc> struct gk_sum {
   GK__HD gk_sum() {}
   GK__HD gk_sum(gk_op_sum) {}
@@ -1074,6 +1075,9 @@ template <class Value> struct gk_argmax {
  *    type, for half types in float; gk_op_argmin and gk_op_argmax combine values of type gk_arg<...>.
  * ==================================================================================================================*/
 
+/* Acc itself. An argument of this type may be NULL, or a number of another type: Acc is not deduced from it. */
+template <class Acc> struct gk__same { typedef Acc type; };
+
 /* Returns the value that lane `from_lane` holds. Acc is any trivially copyable type. */
 template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from_lane, unsigned lane_count = 32);
 
@@ -1090,18 +1094,19 @@ GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_co
 /* ====================================================================================================================
  * 8. BLOCK: the same for the threads of a block of any shape and size, in the order of gk_thread_rank(). All threads of
  *    the block must make the call; the next call may follow without a barrier. Threads is the size of the block if it
- *    is known at compile time, which makes faster code, or 0.
+ *    is known at compile time, which makes faster code, or 0. A call takes static shared memory for up to 33 values.
  * ==================================================================================================================*/
 
 /* Every thread gets the combination of all values. */
 template <unsigned Threads = 0, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation);
 
 /* Thread i gets the combination of threads 0 ... i; exclusive, that of threads 0 ... i - 1, and thread 0 the identity.
- * Every thread gets the combination of all values in *total, unless total is NULL. */
+ * The combination begins with the identity: a sum of -0 alone is +0. Every thread gets the combination of all values in
+ * *total, unless total is NULL. */
 template <unsigned Threads = 0, class Acc, class Operator>
-GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total = NULL);
+GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, typename gk__same<Acc>::type *total = NULL);
 template <unsigned Threads = 0, class Acc, class Operator>
-GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total = NULL);
+GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, typename gk__same<Acc>::type *total = NULL);
 
 /* The work-efficient exclusive scan of Blelloch ("Prefix sums and their applications", 1990), in place, over n > 0
  * elements in shared memory: 2n operations in 2 log2(n) steps, for any n and any block. Element i is data[gk_bank(i)]:
@@ -1129,7 +1134,8 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  *     gk_tile_store(acc, c, n, row, col, m, n, 1.0f, 0.0f);
  *   }
  *
- * launched with gk_tile<...>::thread_count threads in a block of any shape, and the grid gk_tile<...>::grid_dim(m, n).
+ * launched with exactly gk_tile<...>::thread_count threads in a block of any shape, and the grid
+ * gk_tile<...>::grid_dim(m, n). Accumulators are float or double, and shared tiles begin at 16 bytes (__align__(16)).
  * ==================================================================================================================*/
 
 /* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp
@@ -1188,12 +1194,14 @@ GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, Th
 /* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n. With beta 0, c is not read. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
-                         size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta);
+                         size_t row0, size_t col0, size_t m, size_t n, typename gk__same<Acc>::type alpha,
+                         typename gk__same<Acc>::type beta);
 
 /* ====================================================================================================================
  * 10. ARRAY CALLS: reduce, scan, select and matmul of device memory. The calls launch work on the stream. Only
  *     gk_reduce_value, gk_print and gk_print_matrix wait for it. With scratch NULL calls allocate and free what they
- *     need on the stream (see Scratch in section 3).
+ *     need on the stream (see Scratch in section 3). Elements are trivially copyable, and have a default constructor
+ *     except in gk_copy and gk_fill.
  * ==================================================================================================================*/
 
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
@@ -1212,9 +1220,9 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *                                                   NaN before all
  *   a functor    any             its Acc            any
  *
- * A wide output does not widen a sum or product: of ints that may exceed 32 bits use gk_sum<int64_t>(), a functor. A
- * sum begins with +0: that of -0 alone is +0.
- */
+ * Elements that are gk_args keep their indices: so argmin reduces earlier results. A wide output does not widen a sum
+ * or product: of ints that may exceed 32 bits use gk_sum<int64_t>(), a functor. A sum begins with +0: that of -0 alone
+ * is +0. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1255,8 +1263,8 @@ GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&outp
                                  const gk_scratch *scratch = NULL);
 
 /* gk_reduce with its result in host memory: writes it to *value, and waits for the stream. It cannot be captured. It
- * allocates memory for the result and frees it, also with a scratch. Value: as the output above, so a
- * gk_arg<Item> for argmin and argmax.
+ * allocates memory for the result and frees it, also with a scratch, for which CUDA may wait for the device. Value: as
+ * the output above, so a gk_arg<Item> for argmin and argmax.
  *
  *   float largest;
  *   GK_CHECK(gk_reduce_value(x, &largest, n, gk_op_max())); */
@@ -1271,7 +1279,8 @@ GK__NODISCARD cudaError_t gk_reduce_value(const Input &input, Value *value, size
  * argmin or argmax is the column in the row, or the row in the column.
  *
  *   gk_reduce_rows      output[row] = input[row][0] op ... op input[row][col_count-1], for every row
- *   gk_reduce_columns   output[col] = input[0][col] op ... op input[row_count-1][col], for every column */
+ *   gk_reduce_columns   output[col] = input[0][col] op ... op input[row_count-1][col], for every column; values of up
+ *                       to 188 bytes */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count,
                                          size_t leading_dim, Operator operation, cudaStream_t stream = 0,
@@ -1287,11 +1296,12 @@ GK__NODISCARD cudaError_t gk_reduce_columns(const Input &input, Output &&output,
  * exclusive       output[i] = input[0] op ... op input[i-1]; output[0] is the identity
  * exclusive_init  output[i] = init op input[0] op ... op input[i-1]; init is converted to the working type
  *
- * input and output have n elements; output may be input, but may not overlap it otherwise, which is not checked. n = 0
- * does nothing. The operator must be associative but need not commute. A tag such as gk_op_sum() works in the type of
- * the output, for f16 and bf16 in float, to which elements are converted before they are combined: give a wider output
- * where sums outgrow the input. A functor works in its Acc, of at most 176 bytes. argmin and argmax need an output of
- * gk_arg<value>. */
+ * input and output have n elements; output may be input if the elements have the same size, but may not overlap it
+ * otherwise, which is not checked. n = 0 does nothing. The operator must be associative but need not commute. A tag
+ * such as gk_op_sum() works in the type of the output, for f16 and bf16 in float, to which elements are converted
+ * before they are combined: give a wider output where sums outgrow the input. A functor works in its Acc. Acc and
+ * elements have at most 176 bytes; where those of input and output differ in size, both together. argmin and argmax
+ * need an output of gk_arg<value>. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1328,9 +1338,9 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
 
 /* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
  * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
- * are kept, which is not checked. output may be the same pointer as input, if keep looks at its argument alone; they
- * may not overlap otherwise. Elements have at most 176 bytes. *kept_count must be wide enough, which is not checked. A
- * scratch needs gk_scan_scratch_bytes(n, item_bytes) bytes.
+ * are kept, which is not checked. output may be the same pointer as input, if the elements have the same size and keep
+ * looks at its argument alone; they may not overlap otherwise. Elements have at most 176 bytes. *kept_count must be
+ * wide enough, which is not checked. A scratch needs gk_scan_scratch_bytes(n, item_bytes) bytes.
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
@@ -1341,7 +1351,7 @@ template <class Input, class Output, class Count, class Predicate>
 GK__NODISCARD cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 /* The same for the elements whose flags are not 0. item_flags has n elements of any integer type, and does not overlap
- * output. */
+ * output, which may be input. */
 template <class Input, class Flags, class Output, class Count>
 GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output,
                                             Count &&kept_count, size_t n, cudaStream_t stream = 0,
@@ -1350,7 +1360,8 @@ GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &ite
 /* --- Data: copy, fill, random numbers, print ---------------------------------------------------------------------*/
 
 /* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. output may be
- * input, but may not overlap it otherwise, which is not checked. */
+ * input if the elements have the same size, but may not overlap it otherwise, which is not checked. Half types are
+ * converted from float: doubles and 64-bit integers are rounded to float first. */
 template <class Input, class Output>
 GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
 /* output[i] = value, converted to the type of output. output[i] = begin + i increment: all three are converted to that
@@ -1454,8 +1465,10 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
  *       GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
  *       GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
  *
- *     The calls put their work and NCCL's on the stream, and wait for nothing. They need the communicator's device to
- *     be the current one, a blocking communicator, and no ncclGroupStart around them. Section 21 says what they cost.
+ *     The calls put their work and NCCL's on the stream, and do not wait for it. Only the first one waits on the host
+ *     until NCCL has connected all ranks, and with GPUKIT_DEBUG=1 every call waits for the other ranks. They need the
+ *     communicator's device to be the current one, a blocking communicator, and no ncclGroupStart around them. Section
+ *     21 says what they cost.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL
@@ -1535,7 +1548,8 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * wrapper does nothing else. It exists only when code is compiled for an architecture that has the instruction, so its
  * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
  * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
- * There are two exceptions: a prefetch needs no clobber, and gk__ptx_mbarrier_wait_parity is a loop.
+ * There are three exceptions: a prefetch of data needs no clobber, gk__ptx_mbarrier_wait_parity is a loop, and wgmma
+ * has no clobber, because it stands between wgmma.fence and wgmma.commit_group, which have one.
  *
  * Uses nothing from above.
  * ==================================================================================================================*/
@@ -2048,8 +2062,9 @@ struct gk__kernel_cache {
 /* *attribute_count becomes 1 if the kernel may be launched while earlier work runs, and otherwise 0. */
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attribute_count);
 /* A scratch has the state of section 16 in front, then the slots of reductions, then those of scans or the partials of
- * products, and then the work area, from gk__work_offset(scratch.bytes) on. The work area begins with GK__WORK_FRONT
- * bytes for a flag of emulated products (section 19). The copies of A and B follow, aligned to as many bytes. */
+ * products, and then the work area, from gk__work_offset(scratch.bytes) on. Partials are zeroed after use, because
+ * scans look for their epochs there. The work area begins with GK__WORK_FRONT bytes for a flag of emulated products
+ * (section 19). The copies of A and B follow, aligned to as many bytes. */
 #define GK__STATE_BYTES 256u
 #define GK__REDUCE_BYTES 32768u
 #define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES) /* where the slots of scans begin, and partials */
@@ -2405,9 +2420,11 @@ inline cudaError_t gk__check(cudaError_t status, const char *expr, const char *f
   return gk__check_cuda(status, expr, file, line);
 }
 template <class Status> Status gk__check(Status status, const char *expr, const char *file, int line) {
-  static_assert(!std::is_same<Status, bool>::value, "GK_CHECK: a bool is no status, whose zero would be success");
-  const int code = static_cast<int>(status);
-  gk__check_cuda(cudaSuccess, expr, file, line); /* ends the check: the status of another library has no detail */
+  static_assert((std::is_integral<Status>::value || std::is_enum<Status>::value) && !std::is_same<Status, bool>::value,
+                "GK_CHECK takes a status: an integer or an enumeration, but no bool, whose zero is success");
+  int code = static_cast<int>(status);
+  if (code == 0 && status != Status()) code = -1; /* a failure whose lower 32 bits are zero */
+  gk__check_cuda(cudaSuccess, expr, file, line);  /* ends the check: the status of another library has no detail */
   if (code) gk__check_status(code, gk__status_name(status, 0), gk__status_text(status, 0), expr, file, line);
   return status;
 }
@@ -2455,14 +2472,11 @@ GK__D void gk__prefetch_tile(const gk__computed<Item, Func> &, size_t, size_t, u
 
 /* Whether each argument of the types As converts to the kernel's parameter in its place, of the types Ps. */
 template <class... Ts> struct gk__types {};
-template <class Param, class Arg, class = void> struct gk__casts : std::false_type {};
-template <class Param, class Arg>
-struct gk__casts<Param, Arg, decltype(static_cast<void>(static_cast<Param>(std::declval<Arg &>())))> : std::true_type {
-};
-template <class Ps, class As> struct gk__all_cast : std::true_type {};
+template <class Ps, class As> struct gk__all_convert : std::true_type {};
 template <class Param, class... Ps, class Arg, class... As>
-struct gk__all_cast<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
-  static const bool value = gk__casts<Param, Arg>::value && gk__all_cast<gk__types<Ps...>, gk__types<As...>>::value;
+struct gk__all_convert<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
+  static const bool value =
+      std::is_convertible<Arg &, Param>::value && gk__all_convert<gk__types<Ps...>, gk__types<As...>>::value;
 };
 
 /* A kernel, and what a launch of it depends on. */
@@ -2514,7 +2528,7 @@ cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_di
                        cudaStream_t stream, Args &&...args) {
   /* Arguments that do not fit are reported once, and nothing is compiled that would fail again in CUDA's headers. */
   const bool counted = sizeof...(Params) == sizeof...(Args);
-  const bool converted = gk__all_cast<gk__types<Params...>, gk__types<Args...>>::value;
+  const bool converted = gk__all_convert<gk__types<Params...>, gk__types<Args...>>::value;
   typedef std::integral_constant<bool, counted && converted> fits;
   static_assert(counted, "GK_LAUNCH, gk_launch: the kernel has more parameters, or fewer, than arguments are "
                          "given behind kernel, grid, block, bytes of shared memory and stream");
@@ -2581,6 +2595,8 @@ inline dim3 gk_grid_1d(size_t n, unsigned block_threads) { return gk_grid_3d(n, 
 /* The indices start, start + stride ... below n, of n's type, as a range for a `for` loop. They are counted in an
  * unsigned type, and the last step goes to the end and not past it, so nothing overflows even for the greatest n. */
 template <class Index> struct gk__stride {
+  static_assert((std::is_integral<Index>::value || std::is_enum<Index>::value) && sizeof(Index) <= 8,
+                "GK_FOR_1D, GK_FOR_2D: the number of elements is an integer of up to 64 bits");
   typedef typename std::conditional<(sizeof(Index) > 4), unsigned long long, unsigned>::type Unsigned;
   Unsigned limit, index, distance;
   __device__ gk__stride(Index n, size_t start, size_t stride)
@@ -2742,14 +2758,15 @@ template <class Item> struct gk__widened {
 
 /* Sums and products that have the same bits everywhere: of floats by intrinsics, which the compiler does not contract
  * into fused multiply-adds; of integers in an unsigned type, because overflow of a signed one is undefined; of half
- * types by functions, because some programs define away their operators (as PyTorch's extensions do). */
+ * types by functions, because some programs define away their operators (as PyTorch's extensions do), and by those that
+ * are not contracted either. */
 template <class Acc, bool IsHalf> struct gk__operators {
   static GK__HD Acc add(const Acc &x, const Acc &y) { return x + y; }
   static GK__HD Acc mul(const Acc &x, const Acc &y) { return x * y; }
 };
 template <class Acc> struct gk__operators<Acc, true> {
-  static GK__HD Acc add(const Acc &x, const Acc &y) { return __hadd(x, y); }
-  static GK__HD Acc mul(const Acc &x, const Acc &y) { return __hmul(x, y); }
+  static GK__HD Acc add(const Acc &x, const Acc &y) { return __hadd_rn(x, y); }
+  static GK__HD Acc mul(const Acc &x, const Acc &y) { return __hmul_rn(x, y); }
 };
 template <class Acc, bool Integral> struct gk__arithmetic : gk__operators<Acc, gk__half_traits<Acc>::is_half> {};
 template <class Acc> struct gk__arithmetic<Acc, true> {
@@ -2789,16 +2806,18 @@ template <class Acc> GK__HD Acc gk__least() {
 
 /* Whether x is better than y, in the order of minima (Greatest = false) or maxima; and the same with NaNs before all
  * other values, which is the order of argmin and argmax. */
-template <bool Greatest, class Value> GK__HD bool gk__is_better(const Value &x, const Value &y) {
+template <bool Greatest, class Value> GK__HD bool gk__before(const Value &x, const Value &y) {
+  static_assert(!gk__half_traits<Value>::is_half,
+                "gk_min, gk_max, gk_argmin and gk_argmax of a half type would lose NaNs: take those of float");
   return Greatest ? y < x : x < y;
 }
-template <bool Greatest, class Value> GK__HD bool gk__goes_before(const Value &x, const Value &y) {
-  return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && gk__is_better<Greatest>(x, y);
+template <bool Greatest, class Value> GK__HD bool gk__before_nan_first(const Value &x, const Value &y) {
+  return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && gk__before<Greatest>(x, y);
 }
 
 /* The lesser (Greatest = false) or the greater of two, in either order; NaN if one is a NaN; -0 is less than +0. */
 template <bool Greatest, class Acc> GK__HD Acc gk__extreme(const Acc &x, const Acc &y) {
-  return gk__is_better<Greatest>(y, x) ? y : x;
+  return gk__before<Greatest>(y, x) ? y : x;
 }
 template <bool Greatest, class Bits, class Float> GK__HD Float gk__extreme_float(Float x, Float y) {
   Bits a, b;
@@ -2809,7 +2828,7 @@ template <bool Greatest, class Bits, class Float> GK__HD Float gk__extreme_float
     memcpy(&x, &a, sizeof(x));
     return x;
   }
-  return gk__goes_before<Greatest>(y, x) ? y : x;
+  return gk__before_nan_first<Greatest>(y, x) ? y : x;
 }
 template <bool Greatest> GK__HD double gk__extreme(const double &x, const double &y) {
   return gk__extreme_float<Greatest, unsigned long long>(x, y);
@@ -2823,8 +2842,8 @@ template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y
 }
 
 template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_arg<Value> &x, const gk_arg<Value> &y) {
-  if (gk__goes_before<Greatest>(x.value, y.value)) return x;
-  if (gk__goes_before<Greatest>(y.value, x.value)) return y;
+  if (gk__before_nan_first<Greatest>(x.value, y.value)) return x;
+  if (gk__before_nan_first<Greatest>(y.value, x.value)) return y;
   return x.index < y.index ? x : y;
 }
 
@@ -2845,6 +2864,18 @@ template <class Acc> struct gk__placeholder : gk_sum<Acc> {
 template <class Functor> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const Functor &>().identity())>::type type;
 };
+
+/* Whether values of type Acc suit a functor: it works in that type. Without identity() a functor has no such type. */
+template <class Functor, class Acc, bool HasType = gk__is_operator<Functor>::value>
+struct gk__works_in : std::true_type {};
+template <class Functor, class Acc>
+struct gk__works_in<Functor, Acc, true> : std::is_same<typename gk__working<Functor>::type, Acc> {};
+template <class Functor, bool HasType = gk__is_operator<Functor>::value> struct gk__is_closed : std::true_type {};
+template <class Functor>
+struct gk__is_closed<Functor, true>
+    : gk__works_in<Functor, typename std::decay<decltype(std::declval<const Functor &>()(
+                                std::declval<const Functor &>().identity(),
+                                std::declval<const Functor &>().identity()))>::type> {};
 
 /* What a tag stands for: a functor, in gk__widened or gk__carried types. Indexed: it combines values of type gk_arg. */
 template <class Operator> struct gk__tag { static const bool is_tag = false; };
@@ -2872,6 +2903,7 @@ template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Ope
   static_assert(gk__tag<Operator>::is_tag || gk__is_operator<Operator>::value,
                 "an operator is gk_op_sum() or another tag, or a functor with A operator()(A, A) const and "
                 "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
+  static_assert(gk__is_closed<Operator>::value, "the functor's operator() and identity() return different types");
   return Functor(operation);
 }
 
@@ -2880,7 +2912,12 @@ template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Ope
 template <class Operator, class Acc, bool Tag = gk__tag<Operator>::is_tag> struct gk__combination {
   typedef Operator functor;
   typedef Acc working;
-  static GK__D const Acc &widen(const Acc &value) { return value; }
+  static GK__D const Acc &widen(const Acc &value) {
+    static_assert(
+        gk__works_in<Operator, Acc>::value,
+        "in a warp or a block a functor combines values of its own type, which identity() returns: cast them");
+    return value;
+  }
   static GK__D const Acc &narrow(const Acc &value) { return value; }
 };
 /* A tag stands for the functor for Acc, which for half types works in float. */
@@ -2938,7 +2975,7 @@ GK__D Acc gk__warp_reduce(Acc value, const Operator &operation, unsigned lane_co
 }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /* Argmin and argmax of integers of up to 32 bits and of floats use the warp's integer minimum and maximum. The sort key
- * of a value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
+ * of a value is an integer in the order of gk__before_nan_first: +0 and -0 have the same one, and NaNs the first. */
 template <bool Greatest, class Integer> GK__D int gk__sort_key(Integer x) {
   return static_cast<int>(static_cast<unsigned>(x) ^ (std::is_signed<Integer>::value ? 0 : 0x80000000u));
 }
@@ -3084,11 +3121,11 @@ GK__D Acc gk__block_scan(const Acc &value, const Operator &operation, Acc *total
   return combination::narrow(inclusive ? functor(before, own) : before);
 }
 template <unsigned Threads, class Acc, class Operator>
-GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
+GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, typename gk__same<Acc>::type *total) {
   return gk__block_scan<Threads>(value, operation, total, true);
 }
 template <unsigned Threads, class Acc, class Operator>
-GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total) {
+GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, typename gk__same<Acc>::type *total) {
   return gk__block_scan<Threads>(value, operation, total, false);
 }
 
@@ -3109,6 +3146,7 @@ template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data,
   };
   const Acc identity = combination::narrow(functor.identity());
   const unsigned rank = gk_thread_rank(), thread_count = gk_block_size(), padded_size = gk__power_of_two(n);
+  if (n < padded_size) __syncthreads(); /* other threads may still read what the padding overwrites */
   for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = identity;
   for (unsigned child_size = 1; child_size < padded_size; child_size *= 2) {
     __syncthreads();
@@ -3148,7 +3186,8 @@ GK__D void gk__tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, s
     const size_t row_idx = row0 + r, col_idx = col0 + c;
     const bool is_inside = row_idx < row_count && col_idx < col_count;
     shared_tile[Transposed ? c : r][Transposed ? r : c] =
-        is_inside ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx]) : Stored(0);
+        is_inside ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx])
+                  : gk__convert<Stored, float>::from(0.0f);
   }
 }
 template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
@@ -3235,7 +3274,8 @@ GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, Th
 /* Stores whole vectors where all rows of the tile begin at multiples of a vector's size. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
-                         size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
+                         size_t row0, size_t col0, size_t m, size_t n, typename gk__same<Acc>::type alpha,
+                         typename gk__same<Acc>::type beta) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
   typedef gk__vector<Out, tile_of::vector_n> vector_c;
   const bool is_aligned = reinterpret_cast<uintptr_t>(c + col0) % sizeof(vector_c) == 0 && ldc % tile_of::vector_n == 0;
@@ -3397,41 +3437,40 @@ template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, 
   return load.end(slot, value);
 }
 /* Called by all threads of a block, after the last use of any slot before epochs start again. */
-GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
+GK__D void gk__clear_slots(void *slots, size_t word16_count) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
   GK__UNROLL_BY(1)
-  for (size_t i = threadIdx.x; i < 4 * word16_count; i += thread_count) word[i] = 0;
+  for (size_t i = threadIdx.x; i < 4 * word16_count; i += blockDim.x) word[i] = 0;
 }
-/* A pause between two polls of a slot, up to 64 ns and longer each time. It leaves issue slots to the other blocks of
+/* A pause between two polls of a slot: 16, 32, then always 64 ns. It leaves issue slots to the other blocks of
  * the SM, which may be those that are waited for. */
 GK__D void gk__back_off(unsigned *nanoseconds) {
   __nanosleep(*nanoseconds);
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
-/* Called by one thread of a block: takes the block's next ticket in a scan or a select. The block with the last ticket
+/* Called by thread 0 of a block: takes the block's next ticket in a scan or a select. The block with the last ticket
  * resets the counter, unless epochs start again: then all slots are to be cleared first. */
 GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
   const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
   if (ticket.number == last_ticket && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
-/* Called by all threads of each of the block_count blocks that took a ticket, at its end. capacity: 16-byte words of
- * slots. Only in the call that uses the last epoch, the last block to get here clears all slots and resets the counter.
- * The fences order each block's use of the slots before its count, and all counts before the clearing. */
-GK__D void gk__restart_epochs(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
-                              unsigned block_count) {
+/* Called by all threads of each block of the grid, at its end; each took a ticket. capacity: 16-byte words of slots.
+ * Only in the call that uses the last epoch, the last block to get here clears all slots and resets the counter. The
+ * fences order each block's use of the slots before its count, and all counts before the clearing. */
+GK__D void gk__restart_epochs(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity) {
   __shared__ bool is_last;
   if (ticket.epoch != GK__LAST_EPOCH) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    is_last = atomicInc(&state->scan_done, block_count - 1) == block_count - 1;
+    is_last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
     __threadfence();
   }
   __syncthreads();
   if (!is_last) return;
-  gk__clear_slots(slots, capacity, blockDim.x);
+  gk__clear_slots(slots, capacity);
   if (threadIdx.x == 0) gk__reset_tickets(&state->scan_tickets, ticket);
 }
 
@@ -3626,11 +3665,11 @@ template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
     GK__UNROLL
     for (unsigned j = 1; j < gk__reduce_tile<Item>::vector_width; j++) {
       const Value x = gk__key(operation, gk__convert<Value, Item>::from(item[j]));
-      const bool better = j < item_count && gk__goes_before<Greatest>(x, best);
+      const bool better = j < item_count && gk__before_nan_first<Greatest>(x, best);
       best = better ? x : best;
       best_idx = better ? j : best_idx;
     }
-    if (gk__goes_before<Greatest>(best, gk__key(operation, accumulator->value)) ||
+    if (gk__before_nan_first<Greatest>(best, gk__key(operation, accumulator->value)) ||
         accumulator->index == static_cast<size_t>(-1))
       *accumulator = gk_arg<Value>{gk__key(operation, best), i + best_idx};
   }
@@ -3868,7 +3907,8 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
     gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan, gk__state *state,
                       gk__slot<Acc> *slots) {
   typedef typename gk__source<Input>::item_type Item;
-  GK__SHARED(Acc, warp_value, 32);
+  GK__SHARED(Acc, warp_value, GK__REDUCE_THREADS / 32);
+  static_assert(sizeof(warp_value_bytes) <= 48 * 1024 - 256, "gk_reduce: a functor's values have up to 6112 bytes");
   __shared__ gk__ticket ticket;
   __shared__ gk__word16 edge_vectors[3];
   gk__prefetch_tile<GK__REDUCE_THREADS>(input, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<Item>::items),
@@ -3896,7 +3936,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
   if (ticket.epoch == GK__LAST_EPOCH) { /* before the result, which section 21 stores over the slots */
-    gk__clear_slots(slots, plan.capacity, GK__REDUCE_THREADS);
+    gk__clear_slots(slots, plan.capacity);
     __syncthreads();
   }
   if (threadIdx.x == 0) {
@@ -3966,7 +4006,12 @@ cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const
   if (n > static_cast<size_t>(-1) / most_bytes)
     return GK__INVALID("%s: n = %zu elements of %zu bytes are more than memory can address", call, n, most_bytes);
   GK_TRY(gk__check_array(call, "input", input, n));
-  return gk__check_array(call, "output", output, n_out);
+  GK_TRY(gk__check_array(call, "output", output, n_out));
+  const void *const from = gk__memory_of(gk__input_of(input)), *const to = gk__input_of(output);
+  if (n > 1 && n_out == n && from == to && item_bytes != out_bytes)
+    return GK__INVALID("%s: output is input, but its elements have %zu bytes, and those of input %zu", call, out_bytes,
+                       item_bytes);
+  return cudaSuccess;
 }
 
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
@@ -4123,7 +4168,7 @@ enum {
 
 struct gk__matrix_plan {
   size_t row_count, col_count, leading_dim;
-  bool aligned; /* every row begins at a multiple of 16 bytes */
+  bool aligned; /* every row, or every group of `folds` rows, begins at a multiple of 16 bytes */
   unsigned block_threads;
   unsigned group_bits; /* a group has 1 << group_bits threads; or, if that is more than the block has, all of it */
   /* Rows: columns between threads, between loads, and to a thread's next loads; rows between loads. */
@@ -4275,14 +4320,16 @@ GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matri
     }
     if (threadIdx.x == 0 && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
   }
-  gk__restart_epochs(ticket, state, slots, plan.capacity, gridDim.x);
+  gk__restart_epochs(ticket, state, slots, plan.capacity);
 }
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
     gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
                            gk__slot<Acc> *slots) {
-  GK__SHARED(Acc, warp_value, 32);
+  GK__SHARED(Acc, warp_value, GK__ROW_BLOCK / 32);
+  static_assert(sizeof(warp_value_bytes) <= 48 * 1024 - 256,
+                "gk_reduce_rows: a functor's values have up to 3056 bytes");
   __shared__ gk__ticket ticket;
   const bool by_block = plan.group_bits > 5, several = plan.partitions > 1;
   const unsigned thread = threadIdx.x & ((1u << plan.group_bits) - 1);
@@ -4537,7 +4584,7 @@ constexpr __host__ __device__ unsigned gk__scan_items(size_t item_bytes, bool sm
 }
 #define GK__SCAN_SMALL_N (size_t(1) << 21)
 
-/* n and the size of an element decide items_per_thread, tiles and groups, and these the bits. An array is one row. */
+/* n and gk__scan_item_bytes decide items_per_thread, tiles and groups, and these the bits. An array is one row. */
 struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
@@ -5083,7 +5130,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       __syncthreads();
     }
   }
-  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity);
 }
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
@@ -5335,7 +5382,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   unsigned before[(Tile::steps + 1) / 2], tile_kept = 0;
   const unsigned long long kept = gk__select_load<Tile>(item, input, first_idx, n, is_full, keep);
   /* If output is input, a block that knows this tile's count may overwrite its elements. The count may need none of
-   * them (flags), or parts of them: the loads end before it is published. */
+   * them (flags), or parts of them: the loads end before it is published. That block needs no fence: where it stores
+   * depends on the count that it has loaded. */
   if (in_place) __threadfence();
   const unsigned warp_kept = gk__select_rank<Tile>(before, kept);
   if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
@@ -5358,7 +5406,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   __syncthreads();
   gk__select_store<out_width>(output + prefix - shift, kept_items, shift, shift + tile_kept);
   if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
-  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity);
 }
 template <class Input, class Output, class Count, class Keep>
 cudaError_t gk__select(const gk__call &call, const Input &input, Output &output, Count &kept_count, size_t n,
@@ -5603,11 +5651,11 @@ struct gk__identity {
   template <class Acc> GK__D Acc operator()(Acc value, size_t, size_t) const { return value; }
 };
 /* Stores accumulators to an m x n matrix: dest = f(alpha acc + beta dest). The functor gets the row and the column in
- * C. The matrix may be a part of C: it begins at (first_row, first_col), and has every row_step-th row. */
+ * C. The matrix may be a part of C: it begins at (first_row, first_col), and has every row_step-th row.
+ *
+ * Without a beta a warp runs no instruction for it, not even a load whose predicate is false: such loads delay the
+ * stores, and products take up to 1.15 times as long (8192 x 8192 x 64 of half types by mma.sync, H200). */
 template <class Out, class Acc, class Func> struct gk__epilogue {
-  /* Elements that are stored at once: 16 bytes, but four with a functor, because its loads by column (a bias) would
-   * touch twice as many sectors (bf16, 8192 x 8192 x 256: 188 us with four, 211 with eight). */
-  static const int vector_items = std::is_same<Func, gk__identity>::value ? 16 / sizeof(Out) : 4;
   Out *dest;
   size_t m, n, leading_dim, first_row, first_col, row_step;
   Acc alpha, beta;
@@ -5615,9 +5663,10 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   GK__D Acc call(Acc value, size_t row_idx, size_t col_idx) const {
     return func(value, first_row + row_idx * row_step, first_col + col_idx);
   }
-  GK__D Out apply(Acc acc, Out old, size_t row_idx, size_t col_idx) const {
-    Acc value = gk__mul(alpha, acc);
-    if (beta != Acc(0)) value = gk__fma(beta, gk__convert<Acc, Out>::from(old), value);
+  /* The steps of the formula above. */
+  GK__D Acc scale(Acc acc) const { return gk__mul(alpha, acc); }
+  GK__D Acc add_old(Acc value, Out old) const { return gk__fma(beta, gk__convert<Acc, Out>::from(old), value); }
+  GK__D Out result(Acc value, size_t row_idx, size_t col_idx) const {
     return gk__convert<Out, Acc>::from(call(value, row_idx, col_idx));
   }
   /* The epilogue of the part of the matrix that begins at (row_idx, col_idx). */
@@ -5642,20 +5691,38 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   template <int Width> GK__D gk__vector<Out, Width> *vector_at(size_t row_idx, size_t col_idx) const {
     return reinterpret_cast<gk__vector<Out, Width> *>(dest + row_idx * leading_dim + col_idx);
   }
-  /* Loads such a vector; returns zeros if beta is 0. */
-  template <int Width> GK__D gk__vector<Out, Width> load_vector(size_t row_idx, size_t col_idx) const {
-    gk__vector<Out, Width> x = {};
-    if (beta != Acc(0)) x = *vector_at<Width>(row_idx, col_idx);
-    return x;
-  }
-  /* Stores such a vector. old: what load_vector has returned. */
-  template <int Width>
-  GK__D void store_vector(size_t row_idx, size_t col_idx, const Acc (&acc)[Width],
-                          const gk__vector<Out, Width> &old) const {
+  /* Stores such a vector of values, to which the functor is still to be applied. */
+  template <int Width> GK__D void store_values(size_t row_idx, size_t col_idx, const Acc (&value)[Width]) const {
     gk__vector<Out, Width> x;
     GK__UNROLL
-    for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], old.value[i], row_idx, col_idx + static_cast<size_t>(i));
+    for (int i = 0; i < Width; i++) x.value[i] = result(value[i], row_idx, col_idx + static_cast<size_t>(i));
     *vector_at<Width>(row_idx, col_idx) = x;
+  }
+  /* Stores a column of such vectors, `distance` rows apart, as far as they lie before row_end. With a beta it loads all
+   * of them before it stores the first one. It overwrites the accumulators. */
+  template <int Width, int Count, class Row>
+  GK__D void store_column(Row row_idx, size_t col_idx, Row distance, Row row_end, Acc (&acc)[Count][Width]) const {
+    GK__UNROLL
+    for (int i = 0; i < Count * Width; i++) acc[i / Width][i % Width] = scale(acc[i / Width][i % Width]);
+    if (beta != Acc(0)) {
+      gk__vector<Out, Width> old[Count] = {};
+      GK__UNROLL
+      for (Row j = 0; j < Count; j++)
+        if (row_idx + j * distance < row_end) old[j] = *vector_at<Width>(row_idx + j * distance, col_idx);
+      GK__UNROLL
+      for (int i = 0; i < Count * Width; i++)
+        acc[i / Width][i % Width] = add_old(acc[i / Width][i % Width], old[i / Width].value[i % Width]);
+    }
+    GK__UNROLL
+    for (Row j = 0; j < Count; j++)
+      if (row_idx + j * distance < row_end) store_values(row_idx + j * distance, col_idx, acc[j]);
+  }
+  /* Stores one such vector, which is in the matrix. */
+  template <int Width> GK__D void store_vector(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
+    Acc x[1][Width];
+    GK__UNROLL
+    for (int i = 0; i < Width; i++) x[0][i] = acc[i];
+    store_column(row_idx, col_idx, size_t(0), m, x);
   }
   /* Stores those of Width neighbours of a row that are in the matrix. */
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
@@ -5663,12 +5730,15 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     Out *const target = dest + row_idx * leading_dim + col_idx;
     const size_t room = n - col_idx;
     if (room >= Width && takes_vectors<Width>()) {
-      store_vector(row_idx, col_idx, acc, load_vector<Width>(row_idx, col_idx));
+      store_vector(row_idx, col_idx, acc);
     } else {
       GK__UNROLL
-      for (int i = 0; i < Width; i++)
-        if (static_cast<size_t>(i) < room)
-          target[i] = apply(acc[i], beta != Acc(0) ? target[i] : Out(), row_idx, col_idx + static_cast<size_t>(i));
+      for (int i = 0; i < Width; i++) {
+        if (static_cast<size_t>(i) >= room) continue;
+        Acc value = scale(acc[i]);
+        if (beta != Acc(0)) value = add_old(value, target[i]);
+        target[i] = result(value, row_idx, col_idx + static_cast<size_t>(i));
+      }
     }
   }
 };
@@ -6470,7 +6540,7 @@ struct gk__register_tile {
 template <int Rows, int Cols> struct gk__padded_rows {
   static const int pitch = Cols + 8; /* floats */
   static const int bytes = Rows * pitch * 4;
-  static const int batch_items = 16; /* that a thread loads before it stores the first one to C */
+  static const int batch_vectors = 4; /* of four elements, that a thread loads before it stores the first one to C */
   /* The index of a 16-byte word of a row. */
   static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx) { return row_idx * (pitch / 4) + word_idx; }
 };
@@ -6478,7 +6548,8 @@ template <int Rows, int Cols> struct gk__padded_rows {
  * TMA. */
 struct gk__swizzled_boxes {
   static const int box_bytes = 64 * 128;
-  static const int batch_items = 8; /* fewer, because each of Hopper's kernels has this code for products with a beta */
+  static const int batch_vectors =
+      2; /* fewer, because each of Hopper's kernels has this code for products with a beta */
   static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx, unsigned box_rows = 64) {
     return word_idx / 8 * (box_rows * 8) + row_idx * 8 + (word_idx % 8 ^ row_idx % 8);
   }
@@ -6494,20 +6565,16 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
   }
   /* Reads vector `vector_idx` of a row of the tile. If the matrix is not Aligned, reads the four elements that begin
    * `offset` elements before that vector. */
-  template <bool Aligned, int Width>
-  static GK__D void read_vector(float (&x)[Width], const float *c_tile, unsigned row_idx, unsigned vector_idx,
+  template <bool Aligned>
+  static GK__D void read_vector(float (&x)[4], const float *c_tile, unsigned row_idx, unsigned vector_idx,
                                 unsigned offset) {
+    const word_type word = read_word(c_tile, row_idx, vector_idx);
     if (Aligned) {
       GK__UNROLL
-      for (unsigned i = 0; i < Width; i += 4) {
-        const word_type word = read_word(c_tile, row_idx, vector_idx * (Width / 4) + i / 4);
-        GK__UNROLL
-        for (unsigned j = 0; j < 4; j++) x[i + j] = word.value[j];
-      }
+      for (int i = 0; i < 4; i++) x[i] = word.value[i];
       return;
     }
-    const word_type before = read_word(c_tile, row_idx, vector_idx > 0 ? vector_idx - 1 : 0),
-                    word = read_word(c_tile, row_idx, vector_idx);
+    const word_type before = read_word(c_tile, row_idx, vector_idx > 0 ? vector_idx - 1 : 0);
     const float both[7] = {before.value[1], before.value[2], before.value[3], word.value[0],
                            word.value[1],   word.value[2],   word.value[3]};
     float some[5];
@@ -6517,79 +6584,68 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
     for (int i = 0; i < 4; i++) x[i] = offset & 1 ? some[i] : some[i + 1];
   }
   /* The number of elements from the last boundary of a vector of the matrix to the tile's first element in a row. */
-  template <int Width, class Epilogue> static GK__D unsigned row_offset(const Epilogue &epilogue, unsigned row_idx) {
-    const unsigned leading_dim = epilogue.leading_dim % Width;
-    return (epilogue.template vector_offset<Width>() + row_idx * leading_dim) % Width;
+  template <class Epilogue> static GK__D unsigned row_offset(const Epilogue &epilogue, unsigned row_idx) {
+    const unsigned leading_dim = epilogue.leading_dim % 4;
+    return (epilogue.template vector_offset<4>() + row_idx * leading_dim) % 4;
   }
-  /* Stores the vectors of Width elements of the matrix that are in the tile, with adjacent threads on adjacent ones. If
-   * the matrix is not Aligned, they are not the vectors of the tile. The epilogue's matrix begins at the tile. A thread
-   * loads several vectors of C, if there is a beta, before it stores the first one. */
-  template <int Width, bool Aligned, class Out, class Func>
+  /* Stores the vectors of four elements of the matrix that are in the tile, with adjacent threads on adjacent ones. If
+   * the matrix is not Aligned, they are not the vectors of the tile. The epilogue's matrix begins at the tile. */
+  template <bool Aligned, class Out, class Func>
   static GK__D void store_vectors(const float *c_tile, const gk__epilogue<Out, float, Func> &epilogue) {
-    const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors, batch = Layout::batch_items / Width;
+    const unsigned row_vectors = Cols / 4, row_step = Threads / row_vectors, batch = Layout::batch_vectors;
     static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
                   "a thread's vectors begin in the same column in each of its rows; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
     const unsigned first_row = threadIdx.x % Threads / row_vectors, vector_idx = threadIdx.x % row_vectors;
-    const unsigned offset = Aligned ? 0 : row_offset<Width>(epilogue, first_row), col_idx = vector_idx * Width - offset;
-    if ((!Aligned && vector_idx * Width < offset) || col_idx + Width > epilogue.n) return;
+    const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * 4 - offset;
+    if ((!Aligned && vector_idx * 4 < offset) || col_idx + 4 > epilogue.n) return;
     GK__UNROLL_BY(1)
     for (unsigned row0 = first_row; row0 < row_count; row0 += row_step * batch) {
-      float x[batch][Width];
-      gk__vector<Out, Width> old[batch];
+      float x[batch][4];
       GK__UNROLL
-      for (unsigned j = 0; j < batch; j++) {
-        const unsigned row_idx = row0 + j * row_step;
-        read_vector<Aligned>(x[j], c_tile, row_idx, vector_idx, offset);
-        if (row_idx < row_count) old[j] = epilogue.template load_vector<Width>(row_idx, col_idx);
-      }
-      GK__UNROLL
-      for (unsigned j = 0; j < batch; j++) {
-        const unsigned row_idx = row0 + j * row_step;
-        if (row_idx < row_count) epilogue.store_vector(row_idx, col_idx, x[j], old[j]);
-      }
+      for (unsigned j = 0; j < batch; j++) read_vector<Aligned>(x[j], c_tile, row0 + j * row_step, vector_idx, offset);
+      epilogue.store_column(row0, col_idx, row_step, row_count, x);
     }
   }
-  /* Stores the elements at the beginning and at the end of each row that are in none of these vectors: at most Width,
-   * or 2 Width - 2 where C ends in the tile. */
-  template <int Width, class Out, class Func>
+  /* Stores the elements at the beginning and at the end of each row that are in none of these vectors: at most 4, or 6
+   * where C ends in the tile. */
+  template <class Out, class Func>
   static GK__D void store_ends(const float *c_tile, const gk__epilogue<Out, float, Func> &epilogue) {
     const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
-    const unsigned row_ends = col_count < Cols ? 2 * Width : Width, row_step = Threads / Width, batch = Rows / row_step;
-    const unsigned first_row = threadIdx.x % Threads / Width;
-    static_assert(Threads % Width == 0 && Rows % row_step == 0, "all threads have the same number of elements");
+    const unsigned row_ends = col_count < Cols ? 8 : 4, row_step = Threads / 4, batch = Rows / row_step;
+    const unsigned first_row = threadIdx.x % Threads / 4;
+    static_assert(Threads % 4 == 0 && Rows % row_step == 0, "all threads have the same number of elements");
     GK__UNROLL_BY(1)
-    for (unsigned end_idx = threadIdx.x % Width; end_idx < row_ends; end_idx += Width) {
+    for (unsigned end_idx = threadIdx.x % 4; end_idx < row_ends; end_idx += 4) {
       unsigned col_idx[batch];
-      gk__vector<Out, 1> old[batch];
+      gk__vector<Out, 1> old[batch] = {};
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
-        const unsigned row_idx = first_row + j * row_step,
-                       to_boundary = (Width - row_offset<Width>(epilogue, row_idx)) % Width,
+        const unsigned row_idx = first_row + j * row_step, to_boundary = (4 - row_offset(epilogue, row_idx)) % 4,
                        begin_count = to_boundary < col_count ? to_boundary : col_count;
-        col_idx[j] = end_idx < begin_count ? end_idx : end_idx + (col_count - begin_count) / Width * Width;
+        col_idx[j] = end_idx < begin_count ? end_idx : end_idx + (col_count - begin_count) / 4 * 4;
         if (row_idx >= epilogue.m) col_idx[j] = col_count;
-        if (col_idx[j] < col_count) old[j] = epilogue.template load_vector<1>(row_idx, col_idx[j]);
+        if (epilogue.beta != 0 && col_idx[j] < col_count) old[j] = *epilogue.template vector_at<1>(row_idx, col_idx[j]);
       }
       GK__UNROLL
       for (unsigned j = 0; j < batch; j++) {
         if (col_idx[j] >= col_count) continue;
         const unsigned row_idx = first_row + j * row_step;
-        const float x[1] = {c_tile[Layout::word_at(row_idx, col_idx[j] / 4) * 4 + col_idx[j] % 4]};
-        epilogue.store_vector(row_idx, col_idx[j], x, old[j]);
+        float x[1] = {epilogue.scale(c_tile[Layout::word_at(row_idx, col_idx[j] / 4) * 4 + col_idx[j] % 4])};
+        if (epilogue.beta != 0) x[0] = epilogue.add_old(x[0], old[j].value[0]);
+        epilogue.store_values(row_idx, col_idx[j], x);
       }
     }
   }
   template <class Epilogue>
   static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     const Epilogue of_tile = epilogue.from(row0, col0);
-    const int vector_items = Epilogue::vector_items;
-    if (epilogue.template takes_vectors<vector_items>()) {
-      store_vectors<vector_items, true>(c_tile, of_tile);
-      if (of_tile.n < Cols && of_tile.n % vector_items) store_ends<vector_items>(c_tile, of_tile);
+    if (epilogue.template takes_vectors<4>()) {
+      store_vectors<true>(c_tile, of_tile);
+      if (of_tile.n < Cols && of_tile.n % 4) store_ends(c_tile, of_tile);
     } else {
-      store_vectors<4, false>(c_tile, of_tile);
-      store_ends<4>(c_tile, of_tile);
+      store_vectors<false>(c_tile, of_tile);
+      store_ends(c_tile, of_tile);
     }
   }
 };
@@ -6801,18 +6857,18 @@ struct gk__warp_accumulators {
   /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
   template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
     const bool whole = epilogue.beta == 0 && row0 + 64 <= epilogue.m && col0 + 64 <= epilogue.n;
-    if (whole) {
+    GK__UNROLL
+    for (int r = 0; r < vectors && whole; r++) {
+      float x[vector_width];
       GK__UNROLL
-      for (int r = 0; r < vectors; r++)
-        epilogue.store_vector(row0 + static_cast<size_t>(row_idx(r)), col0 + static_cast<size_t>(col_idx(r)), value[r],
-                              gk__vector<float, vector_width>());
-      return;
+      for (int i = 0; i < vector_width; i++) x[i] = epilogue.scale(value[r][i]);
+      epilogue.store_values(row0 + static_cast<size_t>(row_idx(r)), col0 + static_cast<size_t>(col_idx(r)), x);
     }
+    if (whole) return;
     GK__UNROLL
     for (int r = 0; r < vectors; r++) {
       const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
-      if (c_row < epilogue.m && c_col < epilogue.n)
-        epilogue.store_vector(c_row, c_col, value[r], epilogue.template load_vector<vector_width>(c_row, c_col));
+      if (c_row < epilogue.m && c_col < epilogue.n) epilogue.store_vector(c_row, c_col, value[r]);
     }
   }
 };
@@ -8647,8 +8703,8 @@ template <class Element, class Config> gk__mma_tile gk__mma_tile_of() {
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
- * plus the time to reduce the partials. Of 896 random products of half types, 428 of tf32 and 1,047 emulated ones that
- * the costs were not fitted to, the chosen plans take 1.2, 1.4 and 0.3 % longer than the best that were measured. `make
+ * plus the time to reduce the partials. Of 200 random products of half types, of tf32 and of emulated fp32 that the costs
+ * were not fitted to, the chosen plans take 1.4, 1.2 and 0.2 % longer than the best that were measured. `make
  * bench-refit` fits them. */
 struct gk__mma_cost {
   double stage;      /* one stage of a block that is alone on its SM */
@@ -8716,7 +8772,7 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
   static const int config_count = 3;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {
-        {0.312, 0.976, 6.518, 0.001, 1}, {0.264, 0.228, 3.551, 1.785, 4}, {0.556, 0.541, 6.482, 0.001, 2}};
+        {0.315, 1.027, 4.248, 0.396, 1}, {0.150, 0.223, 3.990, 2.037, 4}, {0.597, 0.564, 4.276, 0.642, 2}};
     return of_configs;
   }
 };
@@ -8726,7 +8782,7 @@ template <> struct gk__mma_tiles<1, float> { /* tf32 */
   typedef small_config middle_config;
   static const int config_count = 2;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.379, 0.568, 5.044, 0.785, 2}, {0.316, 0.323, 3.764, 2.291, 4}};
+    static const gk__mma_cost of_configs[] = {{0.387, 0.565, 3.661, 0.992, 2}, {0.252, 0.329, 2.910, 1.874, 4}};
     return of_configs;
   }
 };
@@ -8736,7 +8792,7 @@ template <class Element> struct gk__mma_tiles<6, Element> { /* emulated fp32, wh
   typedef small_config middle_config;
   static const int config_count = 2;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.924, 3.015, 4.732, 0.001, 1}, {0.923, 0.823, 2.811, 0.169, 2}};
+    static const gk__mma_cost of_configs[] = {{0.927, 3.067, 3.839, 0.027, 1}, {0.905, 0.834, 2.450, 0.535, 2}};
     return of_configs;
   }
 };
@@ -11525,7 +11581,9 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
  *                Integer results, min, max and their indices do not depend on the pieces either.
  *   Lost ranks   NCCL connects the ranks in their first call, on the host. A rank that is lost before it is connected
  *                leaves the others blocked in that call, where gk_dist_wait cannot help, unless NCCL_RUNTIME_CONNECT=0
- *                in the environment makes NCCL connect all ranks when the communicator is created.
+ *                in the environment makes NCCL (2.22 or newer; older ones always do) connect all ranks when the
+ *                communicator is created. CUDA may also wait for the device when it loads the kernels of a first call,
+ *                unless CUDA_MODULE_LOADING=EAGER loads them when the program starts.
  *   Graphs       A call that is captured needs the caller's scratch or buffer (matmul also both streams of its
  *                options), and ranks that an earlier call of the same kind has connected.
  *
@@ -11888,6 +11946,11 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
   const char *cause = NULL, *outcome = "the communicator has not been aborted, and the stream may wait for ever";
   gk__clear_detail();
   if (!comm) return GK__INVALID("%s: the communicator is NULL", ctx.call);
+  int device = 0, current = 0; /* ncclCommCuDevice may return an error of the communicator, which is found below */
+  GK_TRY(ctx.failed(cudaGetDevice(&current)));
+  if (ncclCommCuDevice(comm, &device) == ncclSuccess && device != current)
+    return gk__fail(cudaErrorInvalidDevice, "%s: the communicator is that of device %d, but device %d is current",
+                    ctx.call, device, current);
   for (unsigned polls = 0; !cause; polls++) {
     const struct timespec pause = {0, 50000};
     if (polls > 100) nanosleep(&pause, NULL); /* not sooner, so that short waits stay short */
@@ -11896,7 +11959,8 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
     const cudaError_t earlier = cudaPeekAtLastError();
     code = cudaStreamQuery(stream);
     if (code != cudaSuccess) gk__forget_error(earlier);
-    if (code == cudaErrorInvalidResourceHandle || code == cudaErrorStreamCaptureUnsupported) return ctx.failed(code);
+    const bool is_captured = code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+    if (code == cudaErrorInvalidResourceHandle || is_captured) return ctx.failed(code);
     if (code != cudaSuccess && code != cudaErrorNotReady) {
       cause = cudaGetErrorString(code);
       outcome = "the communicator has not been aborted"; /* and the stream does not wait */
@@ -12612,8 +12676,8 @@ static cudaError_t gk__query_device(const char *call, int device, gk_device_info
   /* Double data rate: two transfers in a clock. */
   found.peak_gbs = 2.0 * found.memory_khz * 1e3 * (found.bus_bits / 8.0) * 1e-9;
   /* cudaMemGetInfo is about the current device. */
-  if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), call));
-  const cudaError_t code = cudaMemGetInfo(&found.free_bytes, &found.global_bytes);
+  cudaError_t code = current != device ? cudaSetDevice(device) : cudaSuccess;
+  if (code == cudaSuccess) code = cudaMemGetInfo(&found.free_bytes, &found.global_bytes);
   if (current != device) gk__forget_returned_error(cudaSetDevice(current));
   GK_TRY(gk__failed(code, call));
   *info = found;
@@ -12899,7 +12963,7 @@ struct gk__bench {
 };
 
 /* Calls one function of a bench. If it fails, the error has the detail of the gk_ call that failed in it, but no older
- * detail, and not that of an error which it recovered from. */
+ * detail, and not that of an error which it recovered from (unless both have the same code). */
 static cudaError_t gk__bench_call(gk__bench *bench, int f) {
   const size_t details_before = gk__detail_count;
   void *const user = bench->users ? bench->users[f] : NULL;
@@ -13351,7 +13415,8 @@ cudaError_t gk__by_op(const char *name, gk_op operation, Call call, const Item *
   case GK_OP_MAX: return call(min_or_max, gk__as_unsigned(input), gk__as_unsigned(args)...);
   case GK_OP_ARGMIN:
   case GK_OP_ARGMAX:
-    return GK__INVALID("%s: argmin and argmax have another result: of device arrays gk_argreduce computes it", name);
+    return GK__INVALID(
+        "%s: argmin and argmax also have an index as a result: gk_argreduce computes both, of device arrays", name);
   default: return GK__INVALID("%s: operator %d is not a gk_op", name, static_cast<int>(operation));
   }
 }

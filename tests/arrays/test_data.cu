@@ -40,6 +40,9 @@ TEST(copies) {
   gk_array<float> x(10);
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_copy: output is NULL", gk_copy(x, static_cast<float *>(NULL), 10));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_copy: input is NULL", gk_copy(static_cast<float *>(NULL), x, 10));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_copy: output is input, but its elements have 8 bytes, and those of input 4",
+               gk_copy(static_cast<float *>(x), reinterpret_cast<double *>(static_cast<float *>(x)), 2));
+  EXPECT_OK(gk_copy(static_cast<float *>(x), reinterpret_cast<int *>(static_cast<float *>(x)), 2));
 }
 TEST(fills_and_progressions) {
   gk_array<float> x(1000);

@@ -51,14 +51,26 @@ cudaError_t mistake(const __nv_bfloat16 *x, __nv_bfloat16 *y, float *z) {
 struct add {
   __host__ __device__ float operator()(float x, float y) const { return x + y; }
 };
+struct add_from_zero : add { /* an int */
+  __host__ __device__ int identity() const { return 0; }
+};
+#if MISTAKE_OPERATOR <= 3
 cudaError_t mistake(const float *x, float *y);
 cudaError_t mistake(const float *x, float *y) {
 #if MISTAKE_OPERATOR == 1
   return gk_reduce(x, y, 64, add());
-#else
+#elif MISTAKE_OPERATOR == 2
   return gk_scan_exclusive(x, y, 64, add());
+#else
+  return gk_reduce(x, y, 64, add_from_zero());
 #endif
 }
+#elif MISTAKE_OPERATOR == 4
+__global__ void mistake(const signed char *x, int *y) { *y = gk_block_reduce(x[threadIdx.x], gk_sum<int>()); }
+#else
+#include <cuda_fp16.h>
+__global__ void mistake(const __half *x, __half *y) { *y = gk_warp_reduce(x[threadIdx.x], gk_max<__half>()); }
+#endif
 #endif
 
 #ifdef MISTAKE_ARGUMENTS
@@ -79,8 +91,22 @@ void mistake(float *x, const double *y) {
 #elif MISTAKE_ARGUMENTS == 4 /* without shared memory and stream */
   (void)y;
   GK_LAUNCH(kernel, 1, 1, x, 64, 1.0f);
+#elif MISTAKE_ARGUMENTS == 5 /* of a type that <<<>>> does not convert, either */
+  (void)y;
+  GK_LAUNCH(kernel, 1, 1, 0, 0, static_cast<void *>(x), 64, 1.0f);
 #endif
 }
+#endif
+
+#ifdef MISTAKE_NUMBER
+#if MISTAKE_NUMBER == 1
+void mistake();
+void mistake() { GK_CHECK(0.5); }
+#else
+__global__ void mistake(float *x, double n) {
+  GK_FOR_1D (i, n / 2) x[static_cast<size_t>(i)] = 0;
+}
+#endif
 #endif
 
 #ifdef MISTAKE_TYPES

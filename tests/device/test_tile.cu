@@ -73,7 +73,7 @@ __global__ void tiles_from_column(float *c, size_t ldc, size_t col0, size_t m, s
   gk_tile<float, 32, 32, 4, 4> acc;
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) acc.value[i][j] = static_cast<float>(acc.row_idx(i) * 100 + acc.col_idx(j));
-  gk_tile_store(acc, c, ldc, size_t(0), col0, m, n, 1.0f, 0.0f);
+  gk_tile_store(acc, c, ldc, size_t(0), col0, m, n, 1, 0);
 }
 TEST(tiles_from_any_column) {
   for (size_t col0 = 0; col0 < 6; col0++) {

@@ -437,6 +437,23 @@ template <class Op, class A> static void check_blelloch(const char *name, A (*ma
     }
   }
 }
+/* A shorter scan pads elements that other threads may still read. */
+__global__ void shorter_blelloch_kernel(int *out) {
+  __shared__ int data[GK_BLELLOCH_SIZE(128)];
+  const unsigned rank = gk_thread_rank();
+  data[gk_bank(rank)] = 1;
+  gk_block_scan_blelloch(data, 128u, gk_op_sum());
+  out[rank] = data[gk_bank(rank)];
+  gk_block_scan_blelloch(data, 65u, gk_op_sum());
+  out[rank] += gk_block_scan_exclusive(0, gk_op_sum(), NULL); /* without a total */
+}
+TEST(a_blelloch_scan_may_follow_a_longer_one) {
+  const device_array<int> out(128);
+  EXPECT_OK(gk_launch(shorter_blelloch_kernel, 1, 128, 0, 0, out.p));
+  const std::vector<int> prefix = out.get(0);
+  for (int i = 0; i < 128; i++) EXPECT_EQ(prefix[static_cast<size_t>(i)], i);
+}
+
 TEST(blelloch_scan) {
   check_blelloch<gk_sum<int>>("int", any<int>);
   check_blelloch<gk_max<double>>("double", small<double>);

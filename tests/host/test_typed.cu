@@ -83,7 +83,7 @@ template <class T> static void check_typed(const char *name) {
   const gk_op unknown = static_cast<gk_op>(7);
   const std::string S = name;
   out.clear();
-  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_reduce_" + S + ": argmin and argmax have another result").c_str(),
+  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_reduce_" + S + ": argmin and argmax also have an index as a result").c_str(),
                api::reduce(out.ptr, out.ptr, 1, GK_OP_ARGMIN, 0, NULL));
   EXPECT_ERROR(cudaErrorInvalidValue, ("gk_reduce_" + S + ": operator 7 is not a gk_op").c_str(),
                api::reduce(out.ptr, out.ptr, 1, unknown, 0, NULL));

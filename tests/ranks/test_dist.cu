@@ -473,6 +473,9 @@ TEST(wrong_arguments_of_reduce) {
       EXPECT_OK(cudaSetDevice(1));
       DEMAND_FAILS(cudaErrorInvalidDevice, "rank 0 is device 0, but device 1 is current",
                    gk_dist_reduce(in.ptr, out.ptr, 10, gk_op_sum(), me.comm));
+      DEMAND_FAILS(cudaErrorInvalidDevice,
+                   "gk_dist_wait: the communicator is that of device 0, but device 1 is current",
+                   gk_dist_wait(me.comm, 0, 1));
       EXPECT_OK(cudaSetDevice(0));
     }
   });
@@ -569,12 +572,16 @@ TEST(waiting_for_a_device_that_fails) {
   const std::vector<ncclComm_t> comms = new_comms(2);
   for (const bool abort_comm : {false, true})
     for (const ncclComm_t comm : comms) {
+      int device = 0;
+      ncclCommCuDevice(comm, &device);
+      EXPECT_OK(cudaSetDevice(device));
       cuda_cpu_fail("cudaStreamQuery:1:cudaErrorUnknown");
       EXPECT_ERROR(cudaErrorUnknown,
                    abort_comm ? "the communicator has been aborted" : "the communicator has not been aborted",
                    gk_dist_wait(comm, 0, 1000, abort_comm));
       cuda_cpu_fail(NULL);
     }
+  EXPECT_OK(cudaSetDevice(0));
   EXPECT(ncclCommAbort(comms[0]) != ncclSuccess); /* there is nothing left to abort */
 }
 
