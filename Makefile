@@ -155,7 +155,7 @@ examples: $(examples:%=$(BUILD)/$(at)/%) $(lessons:%=$(BUILD)/$(at:fast=lesson)/
 #: lesson/NAME   one of them: make lesson/03_vector_add
 lessons: $(lessons:%=lesson/%)
 	@examples/charts/charts.sh $(BUILD)/lessons
-lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
+lesson/25_several_gpus lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
 $(lessons:%=lesson/%): lesson/%: $(BUILD)/$(at:fast=lesson)/%
 	@mkdir -p $(BUILD)/lessons
 	@$(alone) $< --csv=$(BUILD)/lessons/$*.csv >$(BUILD)/lessons/$*.txt; status=$$?; \

@@ -268,6 +268,8 @@ int main(int argc, char **argv) {
                "If each thread reads another entry, a load takes %.1f sectors of global, %.1f passes of shared memory.",
                table_from[GLOBAL]->counted.load_sectors, table_from[SHARED]->counted.load_passes);
     lesson_say(&l, "Constant memory, which is counted as global memory here, would deliver one word after the other.");
+    lesson_say(&l,
+               "The stand-in samples a texture by code of its own, whose loads are counted: a GPU makes one request.");
   }
   lesson_say(
       &l,

@@ -4,8 +4,9 @@
  *
  *   nvcc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
  *
- * Code for sm_90a runs on 9.0 only, and so does its PTX. The driver chooses when a kernel is first needed, machine code
- * before PTX. It keeps what it has compiled in ~/.nv/ComputeCache. */
+ * cuobjdump --list-elf --list-ptx lists what a binary holds. Code for sm_90a runs on 9.0 only, and so does its PTX. The
+ * driver chooses when a kernel is first needed, machine code before PTX. It keeps what it has compiled in
+ * ~/.nv/ComputeCache. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 
@@ -48,8 +49,8 @@ static void print_code_of_kernel(void) {
 
 /* ---- measured --------------------------------------------------------------------------------------------------- *
  *
- * The program looks into its own file. It then starts itself with settings that make the driver ignore machine code,
- * use no cache, or not compile: the first launch of each child is what a user would wait for. On an H200:
+ * The program starts itself with settings that make the driver ignore machine code, use no cache, or not compile: the
+ * first launch of each child is what a user would wait for. On an H200:
  *
  *   later launches           4.2 us
  *   first launch as it is    201 us: the machine code is loaded when the kernel is first needed
@@ -65,8 +66,6 @@ static void print_code_of_kernel(void) {
 static const lesson_about about = {
     "21_architectures", "machine code, PTX, compiling just in time", "threads", 1 << 16, 1 << 8, 1, 1 << 24, "GB/s",
 };
-
-#define LAST_ARCH 299
 
 /* ---- children ---- */
 
@@ -121,46 +120,6 @@ static report run_child(lesson *l, lesson_row *row, const char *settings) {
   return r;
 }
 
-/* ---- what the file holds ---- */
-
-static unsigned long long little_endian(const unsigned char *at, int bytes) {
-  unsigned long long value = 0;
-  while (bytes-- > 0) value = value << 8 | at[bytes];
-  return value;
-}
-
-/* nvcc puts all code into containers. Each begins with a magic number, a version, the length of its head (16) and that
- * of the rest, which is one piece after the other: its kind (1: PTX, 2: machine code), the length of its head and of
- * what follows, and at byte 28 its architecture. Each kind and architecture is listed once, with all its bytes. */
-static void list_code(lesson *l) {
-  const unsigned char head[] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0};
-  std::vector<unsigned char> file;
-  unsigned long long bytes[2][LAST_ARCH + 1] = {};
-  std::string found;
-  FILE *const f = fopen(own_path().c_str(), "rb");
-  for (int c; f && (c = fgetc(f)) != EOF;) file.push_back((unsigned char)c);
-  if (f) fclose(f);
-  for (size_t at = 0; at + 16 < file.size(); at += 8) {
-    if (memcmp(&file[at], head, sizeof head) != 0) continue;
-    const size_t end = at + 16 + little_endian(&file[at + 8], 8);
-    for (size_t piece = at + 16; end <= file.size() && piece + 32 < end;) {
-      const unsigned long long kind = little_endian(&file[piece], 2), arch = little_endian(&file[piece + 28], 4);
-      const unsigned long long length = little_endian(&file[piece + 4], 4) + little_endian(&file[piece + 8], 8);
-      if ((kind == 1 || kind == 2) && arch <= LAST_ARCH) bytes[kind - 1][arch] += length;
-      piece += length;
-    }
-  }
-  for (int kind = 2; kind-- > 0;)
-    for (int arch = 0; arch <= LAST_ARCH; arch++) {
-      char text[64];
-      if (!bytes[kind][arch]) continue;
-      snprintf(text, sizeof text, "%s%s%d (%llu bytes)", found.empty() ? "" : ", ",
-               kind ? "machine code for sm_" : "PTX for compute_", arch, bytes[kind][arch]);
-      found += text;
-    }
-  lesson_say(l, "This binary holds: %s.", found.empty() ? "no code for a GPU" : found.c_str());
-}
-
 int main(int argc, char **argv) {
   lesson l;
   if (argc == 2 && !strcmp(argv[1], "--child")) return child();
@@ -169,7 +128,6 @@ int main(int argc, char **argv) {
   unsigned *const out = lesson_array<unsigned>(&l, n), *const compiled_for = lesson_array<unsigned>(&l, 1);
   std::vector<unsigned> right(n);
   for (unsigned i = 0; i < n; i++) right[i] = mixed(i);
-  list_code(&l);
   if (!l.csv_only && l.mode == LESSON_TIMED) print_code_of_kernel();
   const lesson_row *const later =
       lesson_measure(&l, "later launches", 0, [=] { mix<<<(n + BLOCK - 1) / BLOCK, BLOCK>>>(out, n, compiled_for); });

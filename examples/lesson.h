@@ -12,7 +12,8 @@
  *   }
  *
  * On a GPU a row has a time. On the CPU stand-in, whose times say nothing about a GPU, it has what a profiler counts,
- * if the lesson was built for that (`make lessons`, or `make cpu STATS=1`). l.mode tells which of the two. */
+ * if the lesson was built for that (`make lessons`, or `make cpu STATS=1`). l.mode tells which of the two.
+ * examples/README.md says what the columns are. */
 #ifndef LESSON_H
 #define LESSON_H
 
@@ -64,6 +65,8 @@ typedef struct lesson {
   gk_device_info device;
   lesson_row rows[LESSON_ROWS];
   int row_count, base; /* base: the row with a speedup of 1 */
+  /* On the stand-in. By default a table has what accesses cost, and not how branches divide warps. */
+  bool hide_accesses, show_branches;
   int failed;
   FILE *csv;    /* NULL: no CSV */
   int csv_only; /* the CSV goes to stdout, in place of the table */
@@ -120,6 +123,18 @@ inline void lesson_help(const lesson_about *about) {
   exit(0);
 }
 
+/* What the figures of a CSV depend on, besides the GPU. COMMIT is what `make lessons COMMIT=...` is given. */
+inline void lesson_origin(const lesson *l) {
+  const char *const commit = getenv("COMMIT");
+  int driver = 0, runtime = 0;
+  if (!l->csv) return;
+  GK_CHECK(cudaDriverGetVersion(&driver));
+  GK_CHECK(cudaRuntimeGetVersion(&runtime));
+  if (commit && *commit) fprintf(l->csv, "# commit: %s\n", commit);
+  fprintf(l->csv, "# software: driver %d, runtime %d, gpukit %d.%d.%d\n", driver, runtime, GPUKIT_VERSION_MAJOR,
+          GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH);
+}
+
 inline void lesson_begin(lesson *l, const lesson_about *about, int argc, char **argv) {
   memset(l, 0, sizeof *l);
   l->about = about;
@@ -155,6 +170,7 @@ inline void lesson_begin(lesson *l, const lesson_about *about, int argc, char **
   else
     lesson_say(l, "CPU stand-in, n = %zu. Its times are not GPU times and are not shown; %s", l->n,
                l->mode == LESSON_COUNTED ? "memory requests of warps are counted" : "only results are checked");
+  if (l->mode == LESSON_TIMED) lesson_origin(l);
 }
 
 /* The lesson's exit status. */
@@ -328,20 +344,22 @@ typedef struct lesson_column {
   const char *title, *csv_title;
   int decimals;
   size_t offset; /* of a double in a row */
+  bool hidden;   /* in the text; a CSV has all columns */
 } lesson_column;
 
 inline double lesson_value(const lesson_row *row, const lesson_column *c) {
   return *(const double *)((const char *)row + c->offset);
 }
 
-/* Columns of zeros are left out; a row without a rate has a dash. */
+/* The text leaves out columns of zeros; a row without a rate has a dash. */
 inline void lesson_columns(lesson *l, const lesson_column *columns, int count) {
   int width = (int)strlen("variant"), shown[16];
   for (int i = 0; i < l->row_count; i++)
     if ((int)strlen(l->rows[i].variant) > width) width = (int)strlen(l->rows[i].variant);
   for (int c = 0; c < count; c++) {
     shown[c] = 0;
-    for (int i = 0; i < l->row_count; i++) shown[c] |= lesson_value(&l->rows[i], &columns[c]) != 0;
+    for (int i = 0; i < l->row_count && !columns[c].hidden; i++)
+      shown[c] |= lesson_value(&l->rows[i], &columns[c]) != 0;
   }
   if (!l->csv_only) {
     printf("\n%-*s", width, "variant");
@@ -372,26 +390,26 @@ inline void lesson_columns(lesson *l, const lesson_column *columns, int count) {
 
 inline void lesson_table(lesson *l) {
   const lesson_column times[] = {
-      {"time us", "time_us", 2, offsetof(lesson_row, us)},
-      {l->about->unit, "rate", 1, offsetof(lesson_row, rate)},
-      {"speedup", "speedup", 2, offsetof(lesson_row, speedup)},
-      {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy)},
-      {"registers", "registers", 0, offsetof(lesson_row, registers)},
-      {"local bytes", "local_bytes", 0, offsetof(lesson_row, local_bytes)},
-      {"warps/SM", "warps_per_sm", 0, offsetof(lesson_row, warps)},
+      {"time us", "time_us", 2, offsetof(lesson_row, us), false},
+      {l->about->unit, "rate", 1, offsetof(lesson_row, rate), false},
+      {"speedup", "speedup", 2, offsetof(lesson_row, speedup), false},
+      {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy), false},
+      {"registers", "registers", 0, offsetof(lesson_row, registers), false},
+      {"local bytes", "local_bytes", 0, offsetof(lesson_row, local_bytes), false},
+      {"warps/SM", "warps_per_sm", 0, offsetof(lesson_row, warps), false},
   };
   const lesson_column counters[] = {
-      {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy)},
-      {"requests", "requests", 0, offsetof(lesson_row, counted.requests)},
-      {"sectors/load", "sectors_per_load", 2, offsetof(lesson_row, counted.load_sectors)},
-      {"sectors/store", "sectors_per_store", 2, offsetof(lesson_row, counted.store_sectors)},
-      {"passes/load", "passes_per_load", 2, offsetof(lesson_row, counted.load_passes)},
-      {"passes/store", "passes_per_store", 2, offsetof(lesson_row, counted.store_passes)},
-      {"branches", "branches", 0, offsetof(lesson_row, counted.branches)},
-      {"divergent", "divergent_branches", 0, offsetof(lesson_row, counted.divergent)},
-      {"diverged warps", "diverged_warps", 0, offsetof(lesson_row, counted.diverged_warps)},
-      {"global atomics", "global_atomics", 0, offsetof(lesson_row, counted.global_atomics)},
-      {"shared atomics", "shared_atomics", 0, offsetof(lesson_row, counted.shared_atomics)},
+      {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy), false},
+      {"requests", "requests", 0, offsetof(lesson_row, counted.requests), false},
+      {"sectors/load", "sectors_per_load", 2, offsetof(lesson_row, counted.load_sectors), l->hide_accesses},
+      {"sectors/store", "sectors_per_store", 2, offsetof(lesson_row, counted.store_sectors), l->hide_accesses},
+      {"passes/load", "passes_per_load", 2, offsetof(lesson_row, counted.load_passes), l->hide_accesses},
+      {"passes/store", "passes_per_store", 2, offsetof(lesson_row, counted.store_passes), l->hide_accesses},
+      {"branches", "branches", 0, offsetof(lesson_row, counted.branches), !l->show_branches},
+      {"divergent", "divergent_branches", 0, offsetof(lesson_row, counted.divergent), !l->show_branches},
+      {"diverged warps", "diverged_warps", 0, offsetof(lesson_row, counted.diverged_warps), !l->show_branches},
+      {"global atomics", "global_atomics", 0, offsetof(lesson_row, counted.global_atomics), false},
+      {"shared atomics", "shared_atomics", 0, offsetof(lesson_row, counted.shared_atomics), false},
   };
   for (int i = 0; i < l->row_count; i++) {
     const lesson_row *const base = l->rows[i].beside ? l->rows[i].beside : &l->rows[l->base];

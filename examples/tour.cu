@@ -746,14 +746,14 @@ int main(int argc, char **argv) {
 
   printf(stand_in ? "Times of the stand-in, on this computer's CPU: they say nothing about any GPU.\n"
                   : "Times on the GPU, caches warm: medians of 30 samples.\n");
-  printf("%-11s | %-42s | %10s | %14s | %s\n", "step", "what", "time ms", "rate", "check");
+  printf("%-11s | %-42s | %10s | %15s | %s\n", "step", "what", "time ms", "rate", "check");
   for (int i = 0; i < STEPS; i++) {
     char ms[32] = "", rate[32] = "";
     if (rows[i].ms > 0) {
       snprintf(ms, sizeof ms, "%.4f", rows[i].ms);
       snprintf(rate, sizeof rate, "%.*f %s", rows[i].rate < 1 ? 3 : 1, rows[i].rate, rows[i].unit);
     }
-    printf("%-11s | %-42s | %10s | %14s | %s\n", steps[i].name, steps[i].what, ms, rate, rows[i].note);
+    printf("%-11s | %-42s | %10s | %15s | %s\n", steps[i].name, steps[i].what, ms, rate, rows[i].note);
   }
 
   image_free(&sheet);
