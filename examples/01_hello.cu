@@ -58,7 +58,7 @@ static const lesson_about about = {
     64,
     64,
     1,
-    1 << 20,
+    (1 << 20) - 16, /* for more, a grid of two dimensions would be higher than 65535 blocks */
     "GB/s"};
 
 #define THREADS 8      /* of a block, in each shape */

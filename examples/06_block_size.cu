@@ -32,10 +32,12 @@ __global__ void pairs(const float *in, float *out, unsigned n) {
 }
 
 /* The block size that CUDA recommends for pairs(), and the launch with it. */
-static void launch_pairs(const float *in, float *out, unsigned n) {
+static cudaError_t launch_pairs(const float *in, float *out, unsigned n) {
   int least_grid, block;
-  cudaOccupancyMaxPotentialBlockSize(&least_grid, &block, pairs, 0, 0);
+  const cudaError_t status = cudaOccupancyMaxPotentialBlockSize(&least_grid, &block, pairs, 0, 0);
+  if (status != cudaSuccess) return status;
   pairs<<<(n + (unsigned)block - 1) / (unsigned)block, block>>>(in, out, n);
+  return cudaGetLastError();
 }
 
 /* ---- measured --------------------------------------------------------------------------------------------------- *
@@ -51,7 +53,8 @@ static void launch_pairs(const float *in, float *out, unsigned n) {
  *
  * stencil has little work in a block. Up to 128 threads its time is inversely proportional to the block size, since
  * 1.65 blocks start in a nanosecond (lesson 5): the 64 threads of the device limits have 100 % occupancy and take 2.4
- * times as long as 256. Larger blocks lose 4 to 41 %: their threads leave together, and where 2048 is not a multiple of
+ * times as long as 256. Larger blocks lose 4 to 41 %: a block's resources are freed only when its last warp exits, so a
+ * large block leaves much of the multiprocessor idle until its successor starts; and where 2048 is not a multiple of
  * the block, fewer fit (768 threads: 75 % occupancy and 41 %; 896: 87.5 % and 25 %; 1024, which CUDA's call takes: 12
  * %).
  *
@@ -137,8 +140,6 @@ int main(int argc, char **argv) {
     trials[1].expected[i] = (sum * sum - squares) / 2;
   }
 
-  launch_pairs(in, out, n / HELD);
-  GK_CHECK_LAUNCH();
   int chosen[2][RULES], largest[2] = {};
   const lesson_row *best[2] = {}, *worst[2] = {};
   for (int k = 0; k < 2; k++) {
@@ -152,6 +153,8 @@ int main(int argc, char **argv) {
     }
     for (const int block : chosen[k]) try_block(&l, &trials[k], block);
   }
+  GK_CHECK(launch_pairs(in, out, n / HELD));
+  lesson_expect(&l, best[1], out, trials[1].expected);
   lesson_table(&l);
 
   for (int k = 0; k < 2; k++) {
@@ -161,10 +164,10 @@ int main(int argc, char **argv) {
         lesson_say(&l, "%-7s  %-16s  %4d threads: more than the kernel can have", trials[k].name, rules[rule],
                    chosen[k][rule]);
       else if (l.mode == LESSON_TIMED)
-        lesson_say(&l, "%-7s  %-16s  %4d threads, occupancy %3.0f %%: %.3f times the best time of the sweep",
+        lesson_say(&l, "%-7s  %-16s  %4d threads, occupancy %5.1f %%: %.3f times the best time of the sweep",
                    trials[k].name, rules[rule], chosen[k][rule], r->occupancy, r->us / best[k]->us);
       else
-        lesson_say(&l, "%-7s  %-16s  %4d threads, occupancy %3.0f %%", trials[k].name, rules[rule], chosen[k][rule],
+        lesson_say(&l, "%-7s  %-16s  %4d threads, occupancy %5.1f %%", trials[k].name, rules[rule], chosen[k][rule],
                    r->occupancy);
     }
     if (l.mode == LESSON_TIMED)
@@ -173,10 +176,10 @@ int main(int argc, char **argv) {
   }
   if (l.mode == LESSON_TIMED) {
     const lesson_row *const small = trials[0].rows[64 / 32], *const large = trials[0].rows[256 / 32];
-    lesson_say(&l, "Occupancy at the best block size: %.0f %% for stencil, %.0f %% for pairs.", best[0]->occupancy,
+    lesson_say(&l, "Occupancy at the best block size: %.1f %% for stencil, %.1f %% for pairs.", best[0]->occupancy,
                best[1]->occupancy);
     lesson_say(&l,
-               "stencil has %.0f %% with 64 threads and %.0f %% with 256, but takes %.2f times as long with 64: more",
+               "stencil has %.1f %% with 64 threads and %.1f %% with 256, but takes %.2f times as long with 64: more",
                small->occupancy, large->occupancy, small->us / large->us);
     lesson_say(&l, "blocks have to start. pairs does more in each block: %.0f us at best, %.0f us at worst.",
                best[1]->us, worst[1]->us);

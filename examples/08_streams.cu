@@ -1,6 +1,7 @@
-/* Lesson 8: streams. Work in one stream runs in order; work in different streams may overlap. A GPU has a copy engine
- * for each direction beside its multiprocessors. So the data is cut into pieces: while one is computed, the next one is
- * copied in, and the one before is copied out. The host's arrays have to be pinned. */
+/* Lesson 8: streams. Work in one stream runs in order; work in different streams may overlap. Beside its
+ * multiprocessors a GPU has copy engines. cudaDeviceProp::asyncEngineCount is how many; with two or more, copies in
+ * both directions overlap, too. So the data is cut into pieces: while one is computed, the next one is copied in, and
+ * the one before is copied out. The host's arrays have to be pinned. */
 #include <cuda_runtime.h>
 #include <math.h>
 
@@ -8,8 +9,9 @@
 #define STREAMS 4
 #define PIECES 8
 
+/* With a factor near 1 the results still depend on x and on rounds, so that a misplaced piece is noticed. */
 __host__ __device__ inline float compute(float x, int rounds) {
-  for (int i = 0; i < rounds; i++) x = fmaf(x, 0.5f, 1);
+  for (int i = 0; i < rounds; i++) x = fmaf(x, 0.999f, 1);
   return x;
 }
 
@@ -44,8 +46,8 @@ static void overlapped(const float *pinned_in, float *pinned_out, float *device,
  *                  first copy in, and the last kernel and copy out, have nothing to overlap with
  *   breadth first  2001 us. Each stream has two pieces: the first kernel of a stream waits for the second copy into it,
  *                  since a stream keeps its order, so kernels start one copy later, and copies out one kernel later.
- *                  With a stream for each piece both orders would be the same. GPUs before Kepler (2012) had one queue
- *                  for all streams, and their textbooks choose the order by that
+ *                  With a stream for each piece both orders would be the same. GPUs before compute capability 3.5 had
+ *                  one queue for all streams, and their textbooks choose the order by that
  *   4 threads      1818 us: each host thread issues its pieces to a stream of its own, cudaStreamPerThread
  *   pageable       18,631 us: the host copies pageable memory through a pinned buffer of the driver (lesson 7) and
  *                  waits meanwhile, so that nothing overlaps
@@ -62,7 +64,7 @@ static const lesson_about about = {"08_streams", "copies and kernels at the same
                                    1 << 12,      1,
                                    1 << 28,      "GB/s"};
 
-#define STARTS 1024 /* different initial values */
+#define STARTS 1021 /* different initial values: a prime number, so that no two pieces hold the same values */
 
 enum step { IN, KERNEL, OUT, STEPS };
 static const char *const step_names[] = {"copy in", "kernel", "copy out"};

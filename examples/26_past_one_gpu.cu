@@ -27,7 +27,8 @@ static void sum_of_all_ranks(const unsigned *x, size_t n, unsigned *totals, unsi
 /* ---- measured --------------------------------------------------------------------------------------------------- *
  *
  * Each row is a call on all ranks at once, and its time is that of the slowest rank. The rows `alone` are the work of
- * each rank without the others; the difference is the cost of working together. Two H200s, n = 2^28:
+ * each rank without the others; the difference is the cost of working together. Rates are of all ranks together, so
+ * they may exceed the peak of one GPU. Two H200s, n = 2^28:
  *
  *   reduce  237 us alone, 271 us together: an all-gather of one number a rank, and the wait for the slower rank. It
  *           does not grow with n
@@ -89,33 +90,43 @@ __global__ void fill_a(float *a, size_t rows, size_t cols, size_t first) {
 __global__ void fill_b(float *b, size_t rows, size_t cols) {
   GK_FOR_1D (i, rows * cols) b[i] = b_at(i / cols, i % cols);
 }
-/* Sums of 0 ... first + i. */
-__global__ void count_wrong(const unsigned *y, size_t n, size_t first, unsigned *wrong) {
+/* 0 + 1 + ... + (n - 1), modulo 2^32. */
+__host__ __device__ inline unsigned sum_below(unsigned long long n) {
+  return (unsigned)(n % 2 ? (n - 1) / 2 * n : n / 2 * (n - 1));
+}
+/* y[i] has to be from + ... + (first + i). */
+__global__ void count_wrong(const unsigned *y, size_t n, size_t from, size_t first, unsigned *wrong) {
   GK_FOR_1D (i, n) {
-    const unsigned long long at = first + i;
-    if (y[i] != (unsigned)((at % 2 ? (at + 1) / 2 * at : at / 2 * (at + 1)))) atomicAdd(wrong, 1u);
+    if (y[i] != sum_below(first + i + 1) - sum_below(from)) atomicAdd(wrong, 1u);
   }
 }
 
-static unsigned read_back(const unsigned *p) {
+/* Returns *p and overwrites it, so that no later row passes with the result of this one. */
+static unsigned take(unsigned *p) {
+  const unsigned none = ~0u;
   unsigned x = 0;
   GK_CHECK(cudaMemcpy(&x, p, sizeof x, cudaMemcpyDeviceToHost));
+  GK_CHECK(cudaMemcpy(p, &none, sizeof x, cudaMemcpyHostToDevice));
   return x;
 }
-static void check_total(lesson *l, const lesson_row *row, const rank_data &d, size_t to) {
-  const unsigned long long n = to;
-  const unsigned expected = (unsigned)(n % 2 ? (n - 1) / 2 * n : n / 2 * (n - 1));
-  if (read_back(d.total) != expected) lesson_wrong(l, row, "the sum is %u, not %u", read_back(d.total), expected);
+/* The sum has to be from + ... + (to - 1). */
+static void check_total(lesson *l, const lesson_row *row, const rank_data &d, size_t from, size_t to) {
+  const unsigned expected = sum_below(to) - sum_below(from), got = take(d.total);
+  if (got != expected) lesson_wrong(l, row, "the sum is %u, not %u", got, expected);
 }
-static void check_prefixes(lesson *l, const lesson_row *row, std::vector<lesson_rank> &ranks, rank_data *data) {
+/* alone: each rank has scanned its own numbers only. */
+static void check_prefixes(lesson *l, const lesson_row *row, std::vector<lesson_rank> &ranks, rank_data *data,
+                           bool alone) {
   on_each(ranks, [&](lesson_rank &r) {
     const rank_data &d = data[&r - &ranks[0]];
+    const size_t first = l->n * (size_t)r.rank;
     GK_CHECK(cudaMemsetAsync(d.total, 0, sizeof(unsigned), r.stream));
-    count_wrong<<<gk_grid_1d(l->n, 256), 256, 0, r.stream>>>(d.y, l->n, l->n * (size_t)r.rank, d.total);
+    count_wrong<<<gk_grid_1d(l->n, 256), 256, 0, r.stream>>>(d.y, l->n, alone ? first : 0, first, d.total);
+    GK_CHECK(cudaMemsetAsync(d.y, 0xff, l->n * sizeof(unsigned), r.stream));
     GK_CHECK(cudaStreamSynchronize(r.stream));
   });
   for (size_t i = 0; i < ranks.size(); i++)
-    if (read_back(data[i].total)) lesson_wrong(l, row, "%u wrong prefixes", read_back(data[i].total));
+    if (const unsigned wrong = take(data[i].total)) lesson_wrong(l, row, "%u wrong prefixes", wrong);
 }
 /* Checks some elements, the corners among them. */
 static void check_product(lesson *l, const lesson_row *row, const rank_data &d, size_t edge) {
@@ -188,12 +199,13 @@ int main(int argc, char **argv) {
     GK_CHECK(gk_scan_inclusive((const unsigned *)of(r).x, of(r).y, n, gk_op_sum(), r.stream, &r.scratch));
   };
   const lesson_row *const reduce_alone = measure(&l, ranks, "reduce alone", bytes, reduce);
-  if (all == 1) check_total(&l, reduce_alone, data[0], n);
+  for (const lesson_rank &r : ranks)
+    check_total(&l, reduce_alone, data[(size_t)(&r - &ranks[0])], n * (size_t)r.rank, n * (size_t)(r.rank + 1));
   const lesson_row *const both_alone = measure(&l, ranks, "reduce and scan alone", 3 * bytes, [&](lesson_rank &r) {
     reduce(r);
     scan(r);
   });
-  if (all == 1) check_prefixes(&l, both_alone, ranks, data.data());
+  check_prefixes(&l, both_alone, ranks, data.data(), true);
   const rank_work multiply = [&](lesson_rank &r) {
     const rank_data &d = of(r);
     GK_CHECK(gk_matmul((const float *)d.a, (const float *)d.b, d.c, d.rows, edge, edge, r.stream));
@@ -205,14 +217,14 @@ int main(int argc, char **argv) {
     const rank_data &d = of(r);
     GK_CHECK(gk_dist_reduce((const unsigned *)d.x, d.total, n, gk_op_sum(), r.comm, r.stream, &r.scratch));
   });
-  for (const rank_data &d : data) check_total(&l, reduced, d, n * all);
+  for (const rank_data &d : data) check_total(&l, reduced, d, 0, n * all);
   on_each(ranks, [&](lesson_rank &r) { reduce_by_hand(r, of(r), n); });
-  for (const rank_data &d : data) check_total(&l, reduced, d, n * all);
+  for (const rank_data &d : data) check_total(&l, reduced, d, 0, n * all);
   const lesson_row *const scanned = measure(&l, ranks, "scan", 3 * bytes, [&](lesson_rank &r) {
     const rank_data &d = of(r);
     GK_CHECK(gk_dist_scan_inclusive((const unsigned *)d.x, d.y, n, gk_op_sum(), r.comm, r.stream, &r.scratch));
   });
-  check_prefixes(&l, scanned, ranks, data.data());
+  check_prefixes(&l, scanned, ranks, data.data(), false);
   on_each(ranks, [&](lesson_rank &r) { GK_CHECK(cudaMemsetAsync(of(r).c, 0xff, of(r).rows * edge * 4, r.stream)); });
   const lesson_row *const multiplied = measure(&l, ranks, "matmul", 0, [&](lesson_rank &r) {
     const rank_data &d = of(r);
@@ -231,6 +243,8 @@ int main(int argc, char **argv) {
 #else
   if (l.mode == LESSON_TIMED) lesson_say(&l, "matmul: %.0f GFLOP/s", flops / multiply_alone->us * 1e-3);
 #endif
+  if (l.mode == LESSON_TIMED && all > 1)
+    lesson_say(&l, "Rates are of all %zu GPUs together; the %.0f GB/s in theory are of one.", all, l.device.peak_gbs);
   lesson_table(&l);
 
   on_each(ranks, [&](lesson_rank &r) { release(of(r)); });

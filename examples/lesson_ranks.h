@@ -111,6 +111,11 @@ inline bool write_file(const std::string &path, const std::string &bytes) {
   const bool written = f && fwrite(bytes.data(), bytes.size(), 1, f) == 1;
   return f && !fclose(f) && written && !rename(other.c_str(), path.c_str());
 }
+/* Right after write_file() has failed, since errno is of the last call that failed. */
+inline bool cannot_write(const std::string &path, std::string *why) {
+  *why = path + " cannot be written: " + strerror(errno);
+  return false;
+}
 inline bool read_file(const std::string &path, void *to, size_t bytes) {
   FILE *const f = fopen(path.c_str(), "rb");
   const bool read = f && fread(to, bytes, 1, f) == 1;
@@ -130,8 +135,7 @@ inline bool pass_id_on(ncclUniqueId *id, const std::string &path, int rank, int 
     std::random_device source;
     const unsigned long long number = (unsigned long long)source() << 32 | source() | 1;
     bool answered = false;
-    *why = mine + " cannot be written: " + strerror(errno);
-    if (!write_file(mine, std::string((const char *)&number, sizeof number))) return false;
+    if (!write_file(mine, std::string((const char *)&number, sizeof number))) return cannot_write(mine, why);
     while (!answered && lesson_now_us() < end) {
       if (read_file(path, &answer[0], bytes)) memcpy(asked.data(), &answer[sizeof *id], bytes - sizeof *id);
       answered = asked[(size_t)rank] == number;
@@ -155,8 +159,7 @@ inline bool pass_id_on(ncclUniqueId *id, const std::string &path, int rank, int 
     }
     memcpy(&answer[0], id, sizeof *id);
     memcpy(&answer[sizeof *id], asked.data(), bytes - sizeof *id);
-    *why = path + " cannot be written: " + strerror(errno);
-    if (changed && !write_file(path, answer)) return false;
+    if (changed && !write_file(path, answer)) return cannot_write(path, why);
   }
   remove(path.c_str());
   *why = "of " + std::to_string(ranks) + " ranks not all have come to " + path;
