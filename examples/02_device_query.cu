@@ -6,10 +6,15 @@
 
 static void print_devices(void) {
   int count = 0;
-  cudaGetDeviceCount(&count);
+  cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) printf("no device can be listed: %s\n", cudaGetErrorString(status));
   for (int d = 0; d < count; d++) {
     cudaDeviceProp p;
-    cudaGetDeviceProperties(&p, d);
+    status = cudaGetDeviceProperties(&p, d);
+    if (status != cudaSuccess) {
+      printf("device %d cannot be queried: %s\n", d, cudaGetErrorString(status));
+      continue;
+    }
     printf("device %d: %s, compute capability %d.%d, %zu MiB\n", d, p.name, p.major, p.minor, p.totalGlobalMem >> 20);
     printf("  %d multiprocessors (SMs) of at most %d threads and %zu bytes of shared memory\n", p.multiProcessorCount,
            p.maxThreadsPerMultiProcessor, p.sharedMemPerMultiprocessor);

@@ -105,8 +105,8 @@ static void answer(lesson *l) {
  *   256                 the best: 2612 GB/s. Blocks start fast enough, and eight of them fit on a multiprocessor
  *   384, 640, 768       2048 is not a multiple: 93.75 % and 75 % occupancy, and 768 threads are the slowest of the
  *                       large
- *   512, 1024           100 %, but slower than 256: the threads of a block leave together, and a new block of this size
- *                       only starts when all of them have left
+ *   512, 1024           100 %, but slower than 256: a block's resources are freed only when its last warp exits, so a
+ *                       large block leaves much of the multiprocessor idle until its successor starts
  *
  * Then a grid of no more blocks than fit, which loops, so that starting blocks costs nothing. Each block asks for so
  * much shared memory, which it does not use, that 8, 4, 2 or 1 fit. With one 4-byte load under way in each thread the

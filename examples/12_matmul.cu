@@ -46,7 +46,8 @@ __global__ void tiled_32(const float *a, const float *b, float *c, size_t m, siz
  *   coalesced        5330, 11 times as fast: a load of B touches 4 sectors, a load of A one
  *   tile 16, 32      8051 and 8639: they load 16 and 32 times less from global memory, but are only 1.5 and 1.6 times
  *                    as fast, since the caches had already saved most of that. Now the reads of shared memory limit,
- *                    two for each multiply-add, and those are the same for both tiles
+ *                    1.25 for each multiply-add: one for B, and a 16-byte one for four elements of A. Those are the same
+ *                    for both tiles
  *   register blocks  17,781: a thread has 8 x 8 elements of C in registers, so 16 reads of shared memory serve 64
  *                    multiply-adds
  *   vector loads     35,121: global memory is read 16 bytes at a time: a quarter of the loads, and of the arithmetic
@@ -64,8 +65,8 @@ __global__ void tiled_32(const float *a, const float *b, float *c, size_t m, siz
  *                    evicted before the next 7 iterations have used the rest of them. With 2051 floats in a row they
  *                    spread over all sets, and stay. (Powers of two as leading dimensions are best avoided; padding is
  *                    the usual cure.)
- *   coalesced and    5 to 9 % slower: rows no longer begin at multiples of 32 bytes, so a row of a tile touches five
- *   tiles            sectors, not four
+ *   coalesced and    4.5 to 9.5 % slower: rows no longer begin at multiples of 32 bytes, so a row of a tile touches
+ *   tiles            five sectors, not four
  *   register blocks  58 % of the rate; vector loads 45 %, pipelined 44 %. Blocks of 128 x 128 are 17 x 9 = 153, and 264
  *                    fit on the GPU at once, so most multiprocessors have one where they had two; 16 % of the elements
  *                    of these blocks are beyond the edge of C; and rows that are not aligned to 16 bytes are read in
@@ -85,7 +86,8 @@ static const lesson_about about = {
 };
 
 /* The same kernels for any tile and any type of matrix: const float *, or counting, which counts the loads of each
- * element. Exams ask how often that is; answer() below runs these to find out. */
+ * element. Exams ask how often that is; answer() below runs these to find out. tiled_32() above is tiled<32>, written
+ * as textbooks print it. */
 template <class Matrix> __global__ void one_each(Matrix a, Matrix b, float *c, shape s) {
   const size_t row = gk_y(), col = gk_x();
   if (row >= s.m || col >= s.n) return;
@@ -212,9 +214,12 @@ static void answer(lesson *l, const lesson_row *row, const product &p) {
     lesson_expect(l, row, of_a, std::vector<unsigned>(s.m * s.k, tiles.x));
     lesson_expect(l, row, of_b, std::vector<unsigned>(s.k * s.n, tiles.y));
     const size_t all = s.k * (tiles.x * s.m + tiles.y * s.n);
-    lesson_say(l, "  %-8s  each element of A %2u times, of B %2u times; %6zu in all, 1/%.1f of those without tiles",
-               tile == 1 ? "no tiles" : names[tile == 16 ? TILE_16 : TILE_32], tiles.x, tiles.y, all,
+    char fewer[64] = "";
+    if (tile > 1)
+      snprintf(fewer, sizeof fewer, ", %.1f times fewer than without tiles",
                (double)(2 * s.m * s.n * s.k) / (double)all);
+    lesson_say(l, "  %-8s  each element of A %2u times, of B %2u times; %6zu in all%s",
+               tile == 1 ? "no tiles" : names[tile == 16 ? TILE_16 : TILE_32], tiles.x, tiles.y, all, fewer);
   }
 }
 

@@ -38,8 +38,8 @@ __device__ int two_of(const int *in, unsigned n, unsigned i, unsigned apart) {
 
 template <bool FIRST_ADD> __global__ void sequential(const int *in, int *out, unsigned n) {
   __shared__ int s[BLOCK];
-  const unsigned t = threadIdx.x, first = blockIdx.x * blockDim.x, i = first + t;
-  s[t] = FIRST_ADD ? two_of(in, n, first + i, blockDim.x) : i < n ? in[i] : 0;
+  const unsigned t = threadIdx.x, first = blockIdx.x * blockDim.x;
+  s[t] = FIRST_ADD ? two_of(in, n, 2 * first + t, blockDim.x) : first + t < n ? in[first + t] : 0;
   __syncthreads();
   for (unsigned step = blockDim.x / 2; step > 0; step /= 2) {
     if (t < step) s[t] += s[t + step];
@@ -151,6 +151,7 @@ static const lesson_about about = {
 int main(int argc, char **argv) {
   lesson l;
   lesson_begin(&l, &about, argc, argv);
+  l.show_branches = true;
   const unsigned n = (unsigned)l.n, few = l.mode == LESSON_TIMED ? (unsigned)l.device.sms * 8 : 4;
   std::vector<int> values(n);
   unsigned total = 0;

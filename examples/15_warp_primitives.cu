@@ -1,6 +1,6 @@
 /* Lesson 15: warp primitives. The 32 threads of a warp can exchange values without memory:
  *
- *   __ballot_sync       one bit for each thread's yes or no        __any_sync, __all_sync  the or and the and of these
+ *   __ballot_sync       one bit for each thread's yes or no        __any_sync, __all_sync  their logical OR and AND
  *   __match_any_sync    the threads that have the same value       __match_all_sync        whether all have the same
  *   __shfl_sync         the value of any other thread; _up and _down: of the one that many lanes before or after; _xor:
  *                       of the one whose lane is its own with the bits of a mask flipped

@@ -204,9 +204,10 @@ int main(int argc, char **argv) {
     lesson_say(&l, "Requests of warps to memory: naive %.0f, tiled %.0f, separable %.0f, fused %.0f, copy %.0f.",
                plain->counted.requests, tile->counted.requests, twice->counted.requests, once->counted.requests,
                copied->counted.requests);
-    lesson_say(
-        &l, "A tile is %.2f times as large with its halo. The kernel that has tiles loads all else from shared memory.",
-        (double)(HALO_X * HALO_Y) / (TILE_X * TILE_Y));
+    lesson_say(&l,
+               "A tile is %.2f times as large with its halo. After loading its tile, the tiled kernel reads only "
+               "shared memory.",
+               (double)(HALO_X * HALO_Y) / (TILE_X * TILE_Y));
   }
   return lesson_end(&l);
 }

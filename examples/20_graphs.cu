@@ -218,7 +218,8 @@ int main(int argc, char **argv) {
       lesson_say(&l, "Recording and instantiating the graph took %.0f us, which the host saves in %.0f runs.",
                  recording_us, ceil(recording_us / (by_launches - by_graph)));
   } else {
-    lesson_say(&l, "The graphs have %zu and %zu nodes: so many launches become one call each.", one_nodes, all_nodes);
+    lesson_say(&l, "The graphs have %zu and %zu nodes: each graph replaces that many launches by one call.", one_nodes,
+               all_nodes);
     if (l.mode == LESSON_COUNTED)
       lesson_say(&l, "The kernels do the same work in both: %.0f requests launched, %.0f as a graph.",
                  launches->counted.requests, graph->counted.requests);

@@ -4,12 +4,16 @@
  * later request finds them in a cache. So neighbouring threads should read neighbouring floats.
  *
  * In an array of structures the same member of the next structure is a whole structure away. In a structure of arrays
- * it is the next float. If a thread needs the whole structure, one 16-byte load of it is as good. */
+ * it is the next float. If a thread needs the whole structure, one 16-byte load of it is as good. The compiler makes
+ * that load only if it knows that the structure is aligned to 16 bytes. */
 #include <cuda_runtime.h>
 
 #define BLOCK 256
 
-struct particle {
+struct particle { /* aligned to 4 bytes, as a float is */
+  float x, y, z, mass;
+};
+struct __align__(16) aligned_particle {
   float x, y, z, mass;
 };
 
@@ -37,18 +41,12 @@ __global__ void one_member(const particle *p, float *out, unsigned n) {
   if (i < n) out[i] = p[i].x;
 }
 
-__global__ void all_members(const particle *p, float *out, unsigned n) {
+/* Four 4-byte loads of a particle, one 16-byte load of an aligned_particle. */
+template <class Particle> __global__ void all_members(const Particle *p, float *out, unsigned n) {
   const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
   if (i >= n) return;
-  const volatile particle *const q = p + i; /* volatile: or the compiler might combine the four loads */
-  out[i] = q->x + q->y + q->z + q->mass;
-}
-
-__global__ void whole_structures(const float4 *p, float *out, unsigned n) {
-  const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
-  if (i >= n) return;
-  const float4 q = p[i];
-  out[i] = q.x + q.y + q.z + q.w;
+  const Particle q = p[i];
+  out[i] = q.x + q.y + q.z + q.mass;
 }
 
 __global__ void all_arrays(const float *x, const float *y, const float *z, const float *mass, float *out, unsigned n) {
@@ -62,8 +60,8 @@ __global__ void all_arrays(const float *x, const float *y, const float *z, const
  *
  *   offset 0                2585. One 4-byte load in each thread is too little to reach the limit of the memory
  *   offset 1 to 16          2505 to 2508, 3 % less: a request touches two cache lines, not one, and with offsets 1 and
- *                           4 also a fifth sector. What it loads too much, the next warp finds in the cache. On a G80
- *                           (2006) such an offset made 16 transactions of one
+ *                           4 also a fifth sector. The next warp finds the surplus bytes in the cache. On a G80 (2006)
+ *                           such an offset made 16 transactions of one
  *   stride 2, 4, 8          2311, 1640, 966: 8, 16, 32 sectors for each request. At stride 4 this already is the limit:
  *                           with the unused bytes 4100 GB/s are read and written
  *   stride 16, 32           512, 452: each float has a sector of its own, as at stride 8. But the memory delivers 64
@@ -71,9 +69,10 @@ __global__ void all_arrays(const float *x, const float *y, const float *z, const
  *   backwards               2619: the same sectors in another order
  *   scattered               409: a sector for each float, in no order
  *   x of structures         1641, as stride 4. As an array of its own: 2585
- *   structures by member    2584 for all four members: four requests of 16 sectors each; three of them find their
- *                           sectors in the L1, but take its time
- *   structures by 16 bytes  4097: one request of 16 sectors
+ *   structures by member    four requests of 16 sectors each for all four members; three of them find their sectors in
+ *                           the L1, but take its time
+ *   structures by 16 bytes  4097: the same source with a structure that is aligned to 16 bytes, so one request of 16
+ *                           sectors
  *   all arrays              4112: four requests of 4 sectors */
 #include "lesson.h"
 
@@ -119,7 +118,7 @@ int main(int argc, char **argv) {
   fill<<<gk_grid_1d(count, BLOCK), BLOCK>>>(in, count);
   GK_CHECK_LAUNCH();
   const particle *const structures = (const particle *)in;
-  const float4 *const vectors = (const float4 *)in;
+  const aligned_particle *const aligned = (const aligned_particle *)in;
   const double one = (double)n * 2 * sizeof(float), four = (double)n * 5 * sizeof(float); /* useful bytes */
   char variant[48];
   const lesson_row *offset_1 = NULL, *strides[MOST + 1] = {};
@@ -146,15 +145,13 @@ int main(int argc, char **argv) {
   const lesson_row *const aos_x =
       lesson_measure(&l, "x of structures", one, [=] { one_member<<<grid, BLOCK>>>(structures, out, n); });
   lesson_expect(&l, aos_x, out, reading(n, [](size_t i) { return 4 * i; }));
-  const lesson_row *const soa_x =
-      lesson_measure(&l, "x of arrays", one, [=] { read_strided<<<grid, BLOCK>>>(in, out, n, 1, 0); });
-  lesson_expect(&l, soa_x, out, reading(n, [](size_t i) { return i; }));
+  const lesson_row *const soa_x = strides[1]; /* x as an array of its own is read as with offset 0 */
 
   const lesson_row *const aos =
       lesson_measure(&l, "structures by member", four, [=] { all_members<<<grid, BLOCK>>>(structures, out, n); });
   lesson_expect(&l, aos, out, sums_of_four(l.n, 4, 1));
   const lesson_row *const whole =
-      lesson_measure(&l, "structures by 16 bytes", four, [=] { whole_structures<<<grid, BLOCK>>>(vectors, out, n); });
+      lesson_measure(&l, "structures by 16 bytes", four, [=] { all_members<<<grid, BLOCK>>>(aligned, out, n); });
   lesson_expect(&l, whole, out, sums_of_four(l.n, 4, 1));
   const size_t m = l.n;
   const lesson_row *const soa = lesson_measure(

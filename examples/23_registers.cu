@@ -43,6 +43,11 @@ template <bool KNOWN> __device__ unsigned mix_all(unsigned i) {
   return all;
 }
 
+__global__ void without_bounds(unsigned *out, unsigned n) {
+  const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < n) out[i] = mix_all<true>(i);
+}
+
 template <int BLOCKS> __global__ void __launch_bounds__(BLOCK, BLOCKS) in_registers(unsigned *out, unsigned n) {
   const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
   if (i < n) out[i] = mix_all<true>(i);
@@ -118,7 +123,7 @@ int main(int argc, char **argv) {
   const struct {
     const char *name;
     void (*kernel)(unsigned *, unsigned);
-  } variants[] = {{"no bounds", in_registers<1>},
+  } variants[] = {{"no bounds", without_bounds},
                   {"bounds for 4 blocks", in_registers<4>},
                   {"bounds for 5 blocks", in_registers<5>},
                   {"bounds for 6 blocks", in_registers<6>},

@@ -17,7 +17,7 @@
 #define BLOCK 256
 #define MOST 1024 /* blocks */
 
-__device__ unsigned total, arrived; /* arrived is 0 between launches */
+__device__ unsigned total, arrived; /* arrived has to be 0 before each launch that counts blocks */
 __device__ unsigned partial[MOST];
 
 /* The sum of a block's numbers, in its thread 0. */
@@ -48,7 +48,7 @@ __global__ void sum_last_block(const unsigned *in, unsigned n) {
     partial[blockIdx.x] = sum;
     __threadfence();                                            /* the sum is seen before its block counts */
     last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1; /* atomicInc() also resets it to 0 */
-    __threadfence();
+    __threadfence();                                            /* other blocks' sums are read after the count */
   }
   __syncthreads();
   if (last) finish(gridDim.x);
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
   });
   lesson_expect(&l, barriers, odd, last);
   const lesson_row *const by_hand = lesson_measure(&l, "rounds by a counter", 0, [=] {
-    GK_CHECK(cudaMemsetAsync(arrived_at, 0, sizeof(unsigned), 0));
+    GK_CHECK(cudaMemsetAsync(arrived_at, 0, sizeof(unsigned), 0)); /* a run before has left its count */
     GK_CHECK(cudaLaunchCooperativeKernel(rounds_by_hand, blocks, BLOCK, rounds_arguments, 0, 0));
   });
   lesson_expect(&l, by_hand, odd, last);
