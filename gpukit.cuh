@@ -2258,7 +2258,7 @@ template <class Item> struct gk__number_of<Item, true> {
 };
 
 /* The elements to compare: in host memory, or in a device array, which is copied to the host part by part. */
-enum { GK__ALLCLOSE_PART = 1024 };
+enum { GK__ALLCLOSE_PART = 4096 };
 template <class Item> struct gk__host_items {
   const Item *items;
   bool fetch(size_t, size_t) {
@@ -5629,6 +5629,21 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  * the type alone, and not on the plan, the device, the transposes and the strides. The shape of the tile, the path of
  * the operands to shared memory and the kernel do not change the order of the additions. So the bits are always the
  * same.
+ *
+ * The kernels, the code that has them, and what they are for. gk__plan_product decides between strict kernels and
+ * tensor cores. Of strict kernels gk__enqueue_strict takes the first that fits, with the tile that gk__plan_tile finds.
+ *
+ *   gk__thin_kernel             any      strict: a few rows or columns, of every type
+ *   gk__warp_kernel             any      strict: batches of small float products, a tile for each warp
+ *   gk__f32_hopper_kernel       sm_90a   strict: other floats
+ *   gk__f64_kernel              sm_90    strict: other doubles
+ *   gk__small_kernel            any      strict: float tiles of 32 x 32 with one partition of k
+ *   gk__matmul_kernel           any      strict: all the rest, floats by FMAs, doubles by tensor cores from sm_80
+ *                                        on; and small products of half types by tensor cores
+ *   gk__mma_kernel              sm_80    half types (f16 from sm_75 on), tf32, emulated fp32
+ *   gk__wgmma_kernel            sm_90a   the same
+ *   gk__prepare_kernel          any      copies, rounds or splits operands for these two, where they need it
+ *   gk__reduce_partials_kernel  any      adds up partitions of k that different blocks have computed
  * ==================================================================================================================*/
 
 /* --- Arguments, epilogue and split-K ---------------------------------------------------------------------------------
@@ -5654,7 +5669,7 @@ struct gk__identity {
  * C. The matrix may be a part of C: it begins at (first_row, first_col), and has every row_step-th row.
  *
  * Without a beta a warp runs no instruction for it, not even a load whose predicate is false: such loads delay the
- * stores, and products take up to 1.15 times as long (8192 x 8192 x 64 of half types by mma.sync, H200). */
+ * stores, and products take up to 1.16 times as long (8192 x 8192 x 64 of half types by mma.sync, H200). */
 template <class Out, class Acc, class Func> struct gk__epilogue {
   Out *dest;
   size_t m, n, leading_dim, first_row, first_col, row_step;
@@ -5896,8 +5911,8 @@ template <class Acc, int Rows, int Cols> GK__D void gk__set_all(Acc (&value)[Row
 }
 template <class Acc, int Rows, int Cols> GK__D void gk__clear(Acc (&value)[Rows][Cols]) { gk__set_all(value, Acc(0)); }
 
-/* The range of k of a partition; if `all`, from its begin to the end of k. `depth` means nothing if `begin` is past the
- * end of k. */
+/* The range of k of a partition; if `all`, from its begin to the end of k. If there is no such partition, `begin` is
+ * past the end of k, and `depth` is not to be used. */
 struct gk__partition_range {
   size_t begin;
   int depth;
@@ -6555,9 +6570,7 @@ struct gk__swizzled_boxes {
   }
 };
 /* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. Compared with
- * storing accumulators from registers the code is a third, and rows of C may begin at any address: a block of the
- * strict Hopper kernel stores 128 x 128 in 6,400 clocks where they are aligned, and else in 8,300 (element by element:
- * 22,000). */
+ * storing accumulators from registers the code is a third, and rows of C may begin at any address. */
 template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, Cols>> struct gk__shared_tile : Layout {
   typedef gk__vector<float, 4> word_type;
   static GK__D word_type read_word(const float *c_tile, unsigned row_idx, unsigned word_idx) {
@@ -6976,17 +6989,6 @@ GK__D void gk__transpose_a_stage(unsigned char *ring, int stage_offset, int lane
   }
 }
 
-/* Delays warp w by 1000 w clocks. Warps that compute tiles on their own would otherwise all store at the same time,
- * when none of them multiplies. */
-GK__D void gk__stagger_warps(unsigned warp_id) {
-#ifdef __CUDA_ARCH__
-  const long long start = clock64();
-  while (clock64() - start < static_cast<long long>(warp_id) * 1000) {}
-#else
-  (void)warp_id;
-#endif
-}
-
 template <class Args>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(Args p, unsigned work_count) {
   typedef gk__warp_tile shape;
@@ -6996,7 +6998,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
-  gk__stagger_warps(warp_id);
+  /* Warps that begin together would also store their tiles together, when none of them multiplies. */
+  for (const long long start = clock64(); clock64() - start < static_cast<long long>(warp_id) * 1000;) {}
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
   gk__warp_loader loader(ring, work_idx, lane_id);
   loader.begin_tile(p, work_count, lane_id);
@@ -7710,6 +7713,8 @@ struct gk__product_call {
   void *temporary = NULL;       /* memory that is freed at the end of the call */
   unsigned char *memory = NULL; /* for the partials */
   size_t bytes = 0;
+  unsigned char *work = NULL; /* the work area, with room for at_once products */
+  size_t at_once = 0;
   gk__product_call(const gk_scratch *scratch, cudaStream_t launches, const gk__matmul_gpu &device = gk__matmul_gpu())
       : given(scratch), stream(launches), gpu(device) {}
   /* Records a launch that computes `products` of a batch at once if the memory allows, and at least one. */
@@ -8109,7 +8114,7 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
 
 /* Stores tile `in_matrix` of a matrix of floats transposed, by all threads of a block. 32 columns of the matrix become
  * 32 rows of the copy, and eight threads store a vector each of such a row. Returns what gk__store_prepared returns. */
-template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> struct gk__transpose_tile {
+template <int Preparation> struct gk__transpose_tile {
   static const unsigned items = gk__prepared_vector<Preparation>::items;
   static const unsigned col_count = 32, vectors = gk__prepare_threads / col_count, row_count = vectors * items;
   unsigned word[row_count][col_count + 1]; /* padded: fewer bank conflicts */
@@ -8141,12 +8146,6 @@ template <int Preparation, bool = gk__prepared_vector<Preparation>::transposes> 
                                            p.to_term, limit);
   }
 };
-/* Never runs, unless a program links code for sm_90 and sm_90a of one version and tag (section 22): then the strict
- * kernel computes the product. */
-template <int Preparation> struct gk__transpose_tile<Preparation, false> {
-  static const unsigned col_count = 1, row_count = 1;
-  template <class... Params> GK__D bool prepare(const Params &...) { return true; }
-};
 /* Prepares both operands: the first blocks_a blocks prepare A, the others B. If the terms of emulated fp32 cannot
  * represent an element, *strict becomes 1, and a strict kernel computes the product. With a transposition in the code,
  * the compiler would take 97 registers, which leaves room for two blocks on a multiprocessor; 0 is no limit. */
@@ -8167,7 +8166,9 @@ __global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Prepa
     const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
     const size_t matrix = tile_idx / matrix_tiles;
     if (Preparation != GK__PREPARE_COPY && p.transposed) {
-      if (transpose_tile.prepare(p, matrix, in_matrix, limit)) out_of_range = true;
+      /* Without that code, as where a program links code for sm_90 and sm_90a of one version and tag (section 22), the
+       * strict kernel computes the product. */
+      if (!prepared::transposes || transpose_tile.prepare(p, matrix, in_matrix, limit)) out_of_range = true;
       continue;
     }
     /* The first vector of this thread. */
@@ -8455,54 +8456,28 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
     from = static_cast<const unsigned char *>(p.data) + batch * p.stride_batch * element_bytes +
            (k_major ? outer : k0) * line_bytes + (k_major ? k0 : outer) * element_bytes;
   }
-  /* Loads one more stage, or nothing if there is none. There are no branches, so that the compiler can schedule the
-   * copies between MMA instructions. A word of an MN-major operand may extend beyond the end of its row. It is in the
-   * array, because another row follows: load_first() loads the last ones. */
-  GK__D void load(unsigned char *stage, bool exists) {
-    const unsigned row_limit = exists ? row_count : 0;
+  /* Loads one more stage, or nothing if there is none. First: the first stage, with the rest of k and zeros. There are
+   * no branches, so that the compiler can schedule the copies between MMA instructions. A word of an MN-major operand
+   * may extend beyond the end of its row. It is in the array, because another row follows, except in the first stage.
+   * */
+  template <bool First> GK__D void load(unsigned char *stage, bool exists = true) {
+    const unsigned row_limit = exists ? row_count : 0, k_left = first_k < rest ? rest - first_k : 0;
+    const unsigned valid = !First ? 16 : k_major && k_left < word_items ? k_left * element_bytes : bytes;
     GK__UNROLL
     for (int term = 0; term < Terms; term++) {
-      const unsigned char *word = from + static_cast<size_t>(term) * stride_term;
-      GK__UNROLL
-      for (int i = 0; i < words_per_thread; i++) {
-        if (static_cast<unsigned>(i) * row_step < row_limit)
-          gk__copy_async<16>(stage + term * tile_bytes + dest + i * Threads * 16, word);
-        word += word_stride;
-      }
-    }
-    from += stage_advance;
-  }
-  /* Loads the first stage: the rest of k, and zeros. */
-  GK__D void load_first(unsigned char *stage) const {
-    const unsigned k_left = first_k < rest ? rest - first_k : 0;
-    const unsigned valid = k_major && k_left < word_items ? k_left * element_bytes : bytes;
-    for (int term = 0; term < Terms; term++) {
-      const unsigned char *word = from + rest_distance + static_cast<size_t>(term) * stride_term;
-      GK__UNROLL_BY(4) /* code that runs once: a larger factor costs compile time */
+      const unsigned char *word = from + (First ? rest_distance : 0) + static_cast<size_t>(term) * stride_term;
+      GK__UNROLL_BY(First ? 4 : words_per_thread) /* the first stage runs once: a larger factor costs compile time */
       for (int i = 0; i < words_per_thread; i++) {
         const unsigned row_idx = static_cast<unsigned>(i) * row_step;
-        if (row_idx < row_count)
+        if (row_idx < row_limit)
           gk__copy_async<16>(stage + term * tile_bytes + dest + i * Threads * 16, word,
-                             k_major || row_idx < k_left ? valid : 0);
+                             !First || k_major || row_idx < k_left ? valid : 0);
         word += word_stride;
       }
     }
+    if (!First) from += stage_advance;
   }
 };
-/* Fills the ring before the main loop begins. */
-template <class Config, class LoaderA, class LoaderB>
-GK__D void gk__fill_mma_ring(LoaderA &a, LoaderB &b, unsigned char *ring, unsigned stage_count) {
-  a.load_first(ring);
-  b.load_first(ring + Config::b_offset);
-  gk__ptx_cp_async_commit_group();
-  GK__UNROLL_BY(1)
-  for (unsigned s = 1; s < Config::stages; s++) {
-    ring += Config::stage_bytes;
-    a.load(ring, s < stage_count);
-    b.load(ring + Config::b_offset, s < stage_count);
-    gk__ptx_cp_async_commit_group();
-  }
-}
 
 /* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. Floats are rounded to tf32. */
 template <class Element, int Outer, int OuterRows, bool IsA> struct gk__mma_fragment_reader {
@@ -8598,7 +8573,15 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
   const int last_term = Config::terms - 1, last_step = Config::k_steps - 1;
   const unsigned char *const ring_end = ring + Config::stages * Config::stage_bytes;
   unsigned a_fragment[2][Config::terms][Config::wm / 16][4], b_fragment[2][Config::terms][Config::wn / 16][4];
-  gk__fill_mma_ring<Config>(a, b, ring, stage_count);
+  a.template load<true>(ring);
+  b.template load<true>(ring + Config::b_offset);
+  gk__ptx_cp_async_commit_group();
+  GK__UNROLL_BY(1)
+  for (unsigned s = 1; s < Config::stages; s++) {
+    a.template load<false>(ring + s * Config::stage_bytes, s < stage_count);
+    b.template load<false>(ring + s * Config::stage_bytes + Config::b_offset, s < stage_count);
+    gk__ptx_cp_async_commit_group();
+  }
   gk__ptx_cp_async_wait_group<Config::stages - 1>();
   __syncthreads();
   reader_a.read(a_fragment[0][last_term], ring + last_term * Config::a_bytes, 0);
@@ -8625,8 +8608,8 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
       reader_a.read(a_fragment[next][last_term], source + last_term * Config::a_bytes, next_step);
       reader_b.read(b_fragment[next][0], source + Config::b_offset, next_step);
       if (k_step == last_step) {
-        a.load(stage, stage_count > Config::stages);
-        b.load(stage + Config::b_offset, stage_count > Config::stages);
+        a.template load<false>(stage, stage_count > Config::stages);
+        b.template load<false>(stage + Config::b_offset, stage_count > Config::stages);
         gk__ptx_cp_async_commit_group();
       }
       GK__UNROLL
@@ -8703,8 +8686,8 @@ template <class Element, class Config> gk__mma_tile gk__mma_tile_of() {
 }
 
 /* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
- * plus the time to reduce the partials. Of 200 random products of half types, of tf32 and of emulated fp32 that the costs
- * were not fitted to, the chosen plans take 1.4, 1.2 and 0.2 % longer than the best that were measured. `make
+ * plus the time to reduce the partials. Of 200 random products of half types, of tf32 and of emulated fp32 that the
+ * costs were not fitted to, the chosen plans take 1.4, 1.2 and 0.2 % longer than the best that were measured. `make
  * bench-refit` fits them. */
 struct gk__mma_cost {
   double stage;      /* one stage of a block that is alone on its SM */
@@ -8896,10 +8879,11 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
  *
  * These instructions exist in code for sm_90a only. */
 
-/* Tiles of a product and its batch, at most: they are numbered in 32 bits. */
+/* Tiles of a product and its batch, at most. They are numbered in 32 bits, also where a cluster rounds them up, and
+ * where a persistent block steps past the last one. */
 static const size_t gk__wgmma_max_tiles = 0x7fffffff / 8;
 
-/* Stands for paths that a type or a build does not have. */
+/* The base of paths that a type or a build does not have: it takes nothing, and its run functions are never called. */
 struct gk__no_path {
   template <class... Params> static bool takes(const Params &...) { return false; }
   template <class... Params> static unsigned hopper(const Params &...) { return 0; }
@@ -9122,13 +9106,6 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
   gk__ptx_bar_sync<Shape::consumers * 128>(1 + Shape::consumers); /* 1 to `consumers`: those of single warpgroups */
 }
 
-/* Emulated fp32: the term of A (of_b: of B) in the i-th product of a k block; the least significant product comes
- * first. The three products that are left out (terms 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
-GK__D unsigned gk__bf16_term(int i, bool of_b) {
-  const unsigned a[] = {0, 1, 2, 0, 1, 0}, b[] = {2, 1, 0, 1, 0, 0};
-  return of_b ? b[i] : a[i];
-}
-
 /* The main loop of a consumer warpgroup, for k blocks first_k_block ... end_k_block - 1 of this block. A stage is
  * released when the wgmma of the next one have been issued and its own are complete. Emulated fp32: tensor cores
  * truncate their sums, so each k block has accumulators of its own, which are then added with rounding. */
@@ -9160,12 +9137,12 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
     } else {
       float block_acc[1][Shape::acc_count];
       GK__UNROLL
-      for (int product = 0; product < Shape::products; product++) {
-        const uint64_t of_a = a + gk__bf16_term(product, false) * (Shape::a_bytes / 16);
-        const uint64_t of_b = b + gk__bf16_term(product, true) * (Shape::b_bytes / 16);
+      for (int index_sum = Shape::terms - 1; index_sum >= 0; index_sum--) { /* as in gk__mma_multiply */
         GK__UNROLL
-        for (unsigned i = 0; i < 4; i++)
-          gk__ptx_wgmma<Kind, TransA, TransB>(block_acc[0], of_a + i * step_a, of_b + i * step_b, i > 0 || product > 0);
+        for (int i = 0; i < 4 * (index_sum + 1); i++)
+          gk__ptx_wgmma<Kind, TransA, TransB>(block_acc[0], a + i / 4 * (Shape::a_bytes / 16) + i % 4 * step_a,
+                                              b + (index_sum - i / 4) * (Shape::b_bytes / 16) + i % 4 * step_b,
+                                              i > 0 || index_sum < Shape::terms - 1);
       }
       gk__ptx_wgmma_commit_group();
       gk__wgmma_wait(block_acc);
@@ -9749,14 +9726,6 @@ struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, overhead;
 };
-/* What a cluster adds to the time of a tile: the barriers, and if the blocks split k, for each 1024 accumulators to
- * send them to the other blocks and to reduce those that this block owns. */
-inline unsigned gk__wgmma_cluster_time(const gk__wgmma_tile_cost &costs, const gk__wgmma_cluster &cluster) {
-  unsigned time = cluster.tile_shift() > 0 ? 345 : 0;
-  if (cluster.k_shift > 0)
-    time += 457 + static_cast<unsigned>(costs.row_count * costs.col_count / 1024) * (130 + (94u >> cluster.k_shift));
-  return time;
-}
 /* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes. */
 template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Element> &v) {
   return v.split > 1 ||
@@ -9806,8 +9775,12 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
       busy_sms / query.sms;
   const size_t penalty = costs.row_count * query.row_penalty + costs.col_count * query.col_penalty;
   const unsigned long long k_block_time = costs.k_block_time + (load_time + penalty) / 100;
-  return gk_ceil_div(all, at_once) * (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time +
-                                      costs.overhead + gk__wgmma_cluster_time(costs, cluster));
+  /* The barriers, and if the blocks split k, for each 1024 accumulators to send and to reduce those of this block. */
+  const size_t tile_items = costs.row_count * costs.col_count,
+               split_time = 457 + tile_items / 1024 * (130 + (94u >> cluster.k_shift)),
+               cluster_time = (cluster.tile_shift() > 0 ? 345 : 0) + (cluster.k_shift > 0 ? split_time : 0);
+  return gk_ceil_div(all, at_once) *
+         (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + costs.overhead + cluster_time);
 }
 /* The tile and the cluster that take the least time. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count,
@@ -10236,6 +10209,14 @@ inline const gk__plan_costs &gk__measured_costs() {
 
 /* The code that a kernel needs. Each kind also has the kernels of the kinds before it. */
 enum gk__hopper_code { GK__ANY_CODE, GK__SM_90_CODE, GK__SM_90A_CODE };
+/* A kernel whose blocks compute all partitions of a tile in turn, and its clocks. Fitted on an H200 to 226 batches of
+ * floats and 240 of doubles, over which the choices lose 0.6 and 1.0 %. */
+struct gk__turn_facts {
+  unsigned room;    /* blocks that a multiprocessor holds; 0: the tile has no such kernel */
+  unsigned hopper;  /* the code that has the kernel, a gk__hopper_code */
+  unsigned percent; /* clocks, in percent of those of this tile if k were not split */
+  unsigned once;    /* clocks that a launch adds to them */
+};
 /* A tile of the planner. The shares were measured on an H200. */
 struct gk__tile_facts {
   gk_plan plan;
@@ -10246,16 +10227,8 @@ struct gk__tile_facts {
   unsigned share;  /* multiply-add throughput with enough warps, in percent of the peak; Hopper's floats: not used */
   unsigned hopper; /* the code that has its kernel, a gk__hopper_code */
   const gk__plan_costs *costs;
+  gk__turn_facts turn;
   size_t tile_count(size_t m, size_t n) const { return gk__tile_count(m, n, row_count, col_count); }
-};
-/* A kernel whose blocks compute all partitions of a tile in turn, and its clocks. Fitted on an H200 to 226 batches of
- * floats and 240 of doubles, over which the choices lose 0.6 and 1.0 %. */
-struct gk__turn_facts {
-  int tile_idx;     /* of gk__tiles::facts */
-  unsigned room;    /* blocks that a multiprocessor holds */
-  unsigned hopper;  /* the code that has the kernel, a gk__hopper_code */
-  unsigned percent; /* clocks, in percent of those of this tile if k were not split */
-  unsigned once;    /* clocks that a launch adds to them */
 };
 /* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
@@ -10359,16 +10332,15 @@ template <class Acc> struct gk__tiles {
    * with 1, 2 and 4 partitions (H200). A larger one gains: 550 x 222 x 123 takes 0.6 of the time. */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 128 ? 129 : 64; }
   static size_t least_depth() { return 36; } /* the shortest partition */
-  static const int turn_count = 1;
-  static gk__turn_facts turn_facts(int) { return {3, 3, GK__ANY_CODE, 84, 7000}; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
-                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
-                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, GK__SM_90A_CODE, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, GK__ANY_CODE, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, GK__ANY_CODE, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, GK__ANY_CODE, &costs}};
+    const gk__tile_facts all[] = {
+        {GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 84, 7000}},
+        {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, GK__ANY_CODE, &costs, {}}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10381,20 +10353,15 @@ template <> struct gk__tiles<double> {
    * 1,197 products that is 0.3 % with Hopper's kernels, and 0.1 % without (H100). */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 1024 ? 36 : 200; }
   static size_t least_depth() { return 21; }
-  static const int turn_count = 3;
-  static gk__turn_facts turn_facts(int i) {
-    const gk__turn_facts all[] = {
-        {0, 1, GK__SM_90A_CODE, 82, 500}, {2, 2, GK__SM_90_CODE, 73, 2800}, {5, 3, GK__ANY_CODE, 78, 2800}};
-    return all[i];
-  }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs},
-                                  {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 90, GK__SM_90A_CODE, &costs},
-                                  {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 62, GK__SM_90_CODE, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 65, GK__ANY_CODE, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 48, GK__ANY_CODE, &costs},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 62, GK__ANY_CODE, &costs}};
+    const gk__tile_facts all[] = {
+        {GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs, {1, GK__SM_90A_CODE, 82, 500}},
+        {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 90, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 62, GK__SM_90_CODE, &costs, {2, GK__SM_90_CODE, 73, 2800}},
+        {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 65, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 48, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 62, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 78, 2800}}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10484,43 +10451,33 @@ struct gk__tile_choice {
   unsigned long long cost;
   bool in_turn;
 };
-/* The fastest tile whose block computes all partitions in turn. Its cost is ~0 where none does: for single products,
- * for an undivided k, and for a plan that the caller chose. A batch needs no partitions to fill a GPU, but its products
- * have the bits that they have alone. By groups or blocks each partition costs the start and the end of a main loop:
- * 1000 products of 256^3 take 1.5 times as long (H200). */
-template <class Acc> gk__tile_choice gk__choose_in_turn(gk__plan_query query) {
-  typedef gk__tiles<Acc> tiles;
-  gk__tile_choice best = {tiles::facts(0), ~0ull, true};
-  const size_t longest = size_t(1) << 24; /* the kernels count k in an int; a longer k runs by other kernels */
-  if (query.batch == 1 || query.order.partitions == 1 || query.wanted != GK_PLAN_AUTO || query.k > longest) return best;
-  query.order = {false, 1, static_cast<int>(query.k)};
-  for (int i = 0; i < tiles::turn_count; i++) {
-    const gk__turn_facts turn = tiles::turn_facts(i);
-    if (turn.hopper > query.hopper || (!turn.hopper && !query.can_turn)) continue;
-    gk__tile_facts tile_facts = tiles::facts(turn.tile_idx);
-    tile_facts.room = turn.room;
-    const unsigned long long cost = gk__clocks<Acc>(tile_facts, query) * turn.percent / 100 + turn.once;
-    if (cost < best.cost) best = {tile_facts, cost, true};
-  }
-  return best;
-}
-/* The fastest tile for a given split. */
+/* The fastest tile for a given split. Blocks compute all partitions in turn only in batches, whose products have the
+ * bits that they have alone, but need no partitions to fill a GPU. By groups or blocks each partition costs the start
+ * and the end of a main loop: 1000 products of 256^3 take 1.5 times as long (H200). */
 template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
   gk__tile_choice best = {gk__tiles<Acc>::facts(0), ~0ull, false};
-  const size_t max_batch = size_t(1) << 20;
+  const size_t max_batch = size_t(1) << 20, longest = size_t(1) << 24; /* longest: these kernels count k in an int */
   if (query.batch > max_batch) query.batch = max_batch;
-  if (query.sms < 1) query.sms = 1;
   const gk_plan wanted = gk__is_hopper_plan(query.wanted) && !query.hopper ? GK__PLAN_TILE_64_128 : query.wanted;
+  const bool turns =
+      query.batch > 1 && query.order.partitions > 1 && query.wanted == GK_PLAN_AUTO && query.k <= longest;
+  gk__plan_query in_turn = query;
+  in_turn.order = {false, 1, static_cast<int>(query.k)};
+  const auto consider = [&](const gk__tile_facts &tile_facts, unsigned long long clocks, bool turn) {
+    if (clocks < best.cost) best = {tile_facts, clocks, turn};
+  };
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
-    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
+    gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
     const bool fallback = i == gk__tiles<Acc>::item_count - 1 && best.cost == ~0ull;
     if (tile_facts.hopper > query.hopper) continue;
     if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
-    const unsigned long long clocks = gk__clocks<Acc>(tile_facts, query);
-    if (clocks < best.cost) best = {tile_facts, clocks, false};
+    consider(tile_facts, gk__clocks<Acc>(tile_facts, query), false);
+    const gk__turn_facts &turn = tile_facts.turn;
+    if (!turns || turn.room == 0 || turn.hopper > query.hopper || (!turn.hopper && !query.can_turn)) continue;
+    tile_facts.room = turn.room;
+    consider(tile_facts, gk__clocks<Acc>(tile_facts, in_turn) * turn.percent / 100 + turn.once, true);
   }
-  const gk__tile_choice in_turn = gk__choose_in_turn<Acc>(query);
-  return in_turn.cost < best.cost ? in_turn : best;
+  return best;
 }
 /* The fastest tile for a given split, or tiles. A panel has the partitions of k of the whole product, so its bits are
  * the same. */
@@ -11066,11 +11023,6 @@ gk__raw_operand<Item> gk__prepared_operand(const gk__operand_copy &plan, const g
   return raw;
 }
 
-/* The work area of a call on tensor cores, and for how many products of a batch it has room. */
-struct gk__work_area {
-  unsigned char *memory; /* the caller's, or NULL: the call allocates what the plan needs */
-  size_t at_once;
-};
 /* A scratch without a work area is not an error: the call allocates one. */
 inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed) {
   if (!scratch || !scratch->ptr || !scratch->work_bytes || scratch->work_bytes >= needed) return cudaSuccess;
@@ -11078,18 +11030,18 @@ inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed)
                      scratch->work_bytes, needed);
 }
 /* The work area in the caller's scratch, if it has one; else for how many products a temporary one has room. */
-inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch, const gk_scratch *scratch,
-                                      gk__work_area *area) {
+inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch, gk__product_call *call) {
+  const gk_scratch *const scratch = call->given;
   const size_t needed = plan.work_bytes(1), more = plan.work_bytes(2) - needed, enough = size_t(256) << 20;
-  *area = gk__work_area{NULL, batch};
+  call->at_once = batch;
   if (needed == 0) return cudaSuccess;
   GK_TRY(gk__check_work_area(scratch, needed));
   size_t room = needed < enough ? enough : needed;
   if (scratch && scratch->ptr && scratch->work_bytes) {
-    area->memory = static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes);
+    call->work = static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes);
     room = scratch->work_bytes;
   }
-  if (more && (room - needed) / more < batch - 1) area->at_once = 1 + (room - needed) / more;
+  if (more && (room - needed) / more < batch - 1) call->at_once = 1 + (room - needed) / more;
   return cudaSuccess;
 }
 /* Measures the partials of the strict kernels that follow an emulated product. The choice of these kernels depends on
@@ -11104,20 +11056,19 @@ template <class Args> cudaError_t gk__measure_fallback(Args p, gk__product_call 
  * of the batch at a time as the work area has room for. */
 template <int Preparation, int Products, class Element, class Item, class Out, class Func>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
-                                       const gk__cut_plan<gk__mma_plan> &mma_cut, const gk__work_area &area,
-                                       gk__product_call *call) {
+                                       const gk__cut_plan<gk__mma_plan> &mma_cut, gk__product_call *call) {
   const size_t batch = p.batch;
   const auto run_mma = [=](const gk__tensor_args<Element, Out, Func> &panel, const gk__mma_plan &mma_plan) {
     return gk__mma_run<Products>(panel, mma_plan, call);
   };
   unsigned *const fallback_flag =
-      Preparation == GK__PREPARE_BF16_TERMS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
+      Preparation == GK__PREPARE_BF16_TERMS ? reinterpret_cast<unsigned *>(call->work) : NULL;
   p.condition = {fallback_flag, true}; /* of the strict product; the other one has the opposite condition */
-  for (size_t done = 0; done < batch; done += area.at_once) {
-    p.batch = batch - done < area.at_once ? batch - done : area.at_once;
+  for (size_t done = 0; done < batch; done += call->at_once) {
+    p.batch = batch - done < call->at_once ? batch - done : call->at_once;
     gk__tensor_args<Element, Out, Func> q(p);
     const gk__product_operand from_a = p.operand_a(), from_b = p.operand_b();
-    unsigned char *const work_a = area.memory ? area.memory + GK__WORK_FRONT : NULL;
+    unsigned char *const work_a = call->work ? call->work + GK__WORK_FRONT : NULL;
     unsigned char *const work_b = work_a + gk__work_offset(plan.a.work_bytes(p.batch));
     q.a = gk__view_operand<Element>(plan.a, from_a, work_a);
     q.b = gk__view_operand<Element>(plan.b, from_b, work_b);
@@ -11146,19 +11097,18 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
         gk__tensor_type<Element>::code, gpu);
   }
   template <class Args> static cudaError_t run(const Args &p, const gk__product_plan &plan, gk__product_call *call) {
-    gk__work_area area;
     gk__cut_plan<gk__mma_plan> mma_cut;
-    GK_TRY(gk__plan_work_area(plan, p.batch, call->given, &area));
+    GK_TRY(gk__plan_work_area(plan, p.batch, call));
     if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p, &mma_cut, call)));
     if (Preparation == GK__PREPARE_BF16_TERMS) GK_TRY(gk__measure_fallback(p, call));
     GK_TRY(call->begin());
-    const size_t bytes = area.memory ? 0 : plan.work_bytes(area.at_once);
+    const size_t bytes = call->work ? 0 : plan.work_bytes(call->at_once);
     void *temporary = NULL;
     if (bytes) {
       GK_TRY(gk__temporary_memory(&temporary, bytes, "gk_matmul", call->stream));
-      area.memory = static_cast<unsigned char *>(temporary);
+      call->work = static_cast<unsigned char *>(temporary);
     }
-    return gk__free_temporary(gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_cut, area, call),
+    return gk__free_temporary(gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_cut, call),
                               temporary, "gk_matmul", call->stream);
   }
 };

@@ -358,7 +358,7 @@ TEST(a_value_that_cannot_be) {
 }
 
 TEST(allclose_of_arrays) {
-  const size_t n = 5000; /* several parts, the last of which is short */
+  const size_t n = 10000; /* several parts, the last of which is short */
   std::vector<float> host(n);
   std::vector<double> wide(n);
   for (size_t i = 0; i < n; i++) host[i] = rounding<float>(40, i), wide[i] = static_cast<double>(host[i]);
@@ -368,18 +368,18 @@ TEST(allclose_of_arrays) {
   EXPECT(gk_allclose(x, wide.data(), 0, 0));
   EXPECT(gk_allclose(x, wide, 0, 0));
   EXPECT(gk_allclose(gk_array<float>(), gk_array<int>(), 0, 0));
-  y.set(4500, wide[4500] + 1);
-  y.set(1024, wide[1024] + 2);
+  y.set(9000, wide[9000] + 1);
+  y.set(4096, wide[4096] + 2);
   gk_mismatch where = gk_mismatch();
   EXPECT(!gk_allclose(x, y, 0, 1, &where));
   EXPECT_EQ(where.mismatches, 1u);
-  EXPECT_EQ(where.first_index, 1024u);
+  EXPECT_EQ(where.first_index, 4096u);
   EXPECT(!gk_allclose(x, y, 0, 0, &where));
   EXPECT_EQ(where.mismatches, 2u);
-  EXPECT_EQ(where.worst_index, 1024u);
+  EXPECT_EQ(where.worst_index, 4096u);
   remembering r;
   EXPECT(!gk_allclose(x, gk_array<float>(3), 0, 0));
-  r.expect(cudaErrorInvalidValue, __LINE__ - 1, "one array has 5000 elements, the other 3");
+  r.expect(cudaErrorInvalidValue, __LINE__ - 1, "one array has 10000 elements, the other 3");
 }
 
 TEST(first_elements) {

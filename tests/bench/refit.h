@@ -363,7 +363,12 @@ template <class Acc> std::string refit_print_tiles(const char *title) {
          {f.row_count, f.col_count, size_t{f.warps}, size_t{f.groups}, size_t{f.room}, size_t{f.share}})
       text += ", " + std::to_string(number);
     static const char *const codes[] = {"GK__ANY_CODE", "GK__SM_90_CODE", "GK__SM_90A_CODE"};
-    text += std::string(", ") + codes[f.hopper] + ", &costs},\n";
+    text += std::string(", ") + codes[f.hopper] + ", &costs, {";
+    const gk__turn_facts &turn = f.turn;
+    if (turn.room)
+      text += std::to_string(turn.room) + ", " + codes[turn.hopper] + ", " + std::to_string(turn.percent) + ", " +
+              std::to_string(turn.once);
+    text += "}},\n";
   }
   return text;
 }

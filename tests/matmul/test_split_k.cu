@@ -232,12 +232,12 @@ template <class T, class O, class Func> static void check_in_turn(size_t m, size
     typedef hook_tiles<acc_type<T>> tiles;
     typedef hook_hopper_path<decltype(product.args)> hopper_path;
     product.args.partitions = product.order.partitions, product.args.depth = product.order.depth;
-    for (int t = 0; t < tiles::turn_count; t++) { /* each of Hopper's, whichever is chosen */
-      const auto turn = tiles::turn_facts(t);
+    for (int t = 0; t < tiles::item_count; t++) { /* each of Hopper's, whichever is chosen */
+      const auto turn = tiles::facts(t).turn;
       if (!turn.hopper || turn.hopper > hopper_path::hopper(product.args, this_gpu())) continue;
       hook_product_call call(NULL, 0, gpu);
       product.c.set(product.before);
-      const hook_tile_choice choice = {tiles::facts(turn.tile_idx), 0, true};
+      const hook_tile_choice choice = {tiles::facts(t), 0, true};
       EXPECT_OK(call.end(hopper_path::run(product.args, choice, &call)));
       EXPECT_SAME(product.c.get(), product.expected, "%u partitions, kernel %d, %s", partitions, t, p.text().c_str());
     }
