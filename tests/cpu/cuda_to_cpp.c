@@ -564,7 +564,7 @@ static size_t kernel_start(const struct translation *t, size_t i, int *named) {
   return NONE;
 }
 
-/* The first and last token of `>> >`, before the arguments of a spaced launch. */
+/* The first and last token of `>> >`, before the arguments of a launch. */
 static size_t spaced_end(const struct translation *t, size_t open, size_t *first) {
   size_t i = open;
   while ((i = next_token(t, i)) != NONE && !token_is(t, i, ";")) {
@@ -715,7 +715,8 @@ static void translate_launch(struct translation *t, size_t open) {
     fail(t, line, "there is no kernel before this <<<");
     return;
   }
-  close = token_is(t, open, "<<<") ? launch_end(t, open) : spaced_end(t, open, &closing);
+  close = token_is(t, open, "<<<") ? launch_end(t, open) : NONE;
+  if (close == NONE) close = spaced_end(t, open, &closing);
   if (close == NONE) {
     fail(t, line, "there is no >>> for this <<<");
     return;
@@ -858,6 +859,22 @@ static void translate_extern_shared(struct translation *t, size_t first, size_t 
   fail(t, line, "this declaration of extern __shared__ memory makes no sense");
 }
 
+/* nvcc refuses __shared__ int n = 0; here it would be one more variable that keeps its value from block to block. `==` is
+ * two tokens. */
+static void refuse_initializer(struct translation *t, size_t shared_at) {
+  size_t i = shared_at, last = i;
+  while ((i = next_token(t, i)) != NONE && !token_is(t, i, ";")) {
+    int follows = is_name(t, last) || bracket(t, last) == ']';
+    if (token_is(t, i, "=") && follows && !token_is(t, next_token(t, i), "="))
+      fail(t, t->tokens[i].line, "a __shared__ variable has no initializer: assign to it, then __syncthreads()");
+    if (bracket(t, i)) {
+      if (t->tokens[i].match == NONE || t->tokens[i].match < i) return;
+      i = t->tokens[i].match;
+    }
+    last = i;
+  }
+}
+
 static void translate_shared(struct translation *t, size_t shared_at) {
   static const char *const about_the_name[] = {"define", "undef", "ifdef", "ifndef", NULL};
   size_t first, i, extern_at = NONE, static_at = NONE;
@@ -877,6 +894,7 @@ static void translate_shared(struct translation *t, size_t shared_at) {
   if (extern_at != NONE)
     translate_extern_shared(t, first, extern_at, shared_at);
   else {
+    refuse_initializer(t, shared_at);
     if (static_at != NONE) replace(t, static_at, static_at, "");
     i = next_token(t, shared_at);
     if (i != NONE && token_is(t, i, "alignas")) replace(t, i, i, "__align__"); /* may stand behind other words */
@@ -969,6 +987,26 @@ static void mark_body(struct translation *t, size_t open) {
   if (first == NONE || depth) return;
   insert_before(t, first, "enum { cuda_cpu_has_body }; ");
   insert_before(t, close, "(void)cuda_cpu_has_body; ");
+}
+
+/* __global__ int k(), int __global__ k(), __global__ void *k(). A type that is not the language's own may be void. */
+static void refuse_result(struct translation *t, size_t global) {
+  static const char *const types[] = {"bool",     "char",   "short",  "int",    "long", "float",
+                                      "unsigned", "signed", "size_t", "double", NULL};
+  size_t i = global, before = previous_token(t, global);
+  int result = is_any_of(t, before, types);
+  while ((i = next_token(t, i)) != NONE && !token_is(t, i, ";") && !token_is(t, i, "<")) {
+    char c = bracket(t, i);
+    if (c == '(' && token_is(t, previous_token(t, i), "__launch_bounds__"))
+      i = t->tokens[i].match;
+    else if (attribute_end(t, i) != NONE)
+      i = attribute_end(t, i);
+    else if (c)
+      break;
+    if (i == NONE) return;
+    result |= is_any_of(t, i, types) || (token_is(t, i, "void") && token_is(t, next_token(t, i), "*"));
+  }
+  if (result) fail(t, t->tokens[global].line, "a kernel has no result: __global__ void");
 }
 
 /* A kernel that is called like a function says so when it runs: nvcc refuses the call. A file that knows of the
@@ -1076,7 +1114,10 @@ static void translate(struct translation *t) {
     if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) refuse_asm(t, i);
     if (token_is(t, i, "texture")) refuse_texture(t, i);
     refuse_random(t, i);
-    if (token_is(t, i, "__global__") && !t->tokens[i].directive) translate_kernel(t, i, knows);
+    if (token_is(t, i, "__global__") && !t->tokens[i].directive) {
+      refuse_result(t, i);
+      translate_kernel(t, i, knows);
+    }
   }
   if (!knows) translate_arch(t);
   for (i = 0; i < t->edit_count; i++)

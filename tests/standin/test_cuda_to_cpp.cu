@@ -94,7 +94,9 @@ TEST(texts_that_make_no_sense) {
   const work_folder folder;
   const char *const no_end = "there is no >>> for this <<<", *const no_kernel = "there is no kernel before this <<<",
                     *const no_arguments = "there are no arguments in parentheses after this launch",
-                    *const no_array = "this declaration of extern __shared__ memory makes no sense";
+                    *const no_array = "this declaration of extern __shared__ memory makes no sense",
+                    *const initialized = "a __shared__ variable has no initializer: assign to it, then __syncthreads()",
+                    *const result = "a kernel has no result: __global__ void";
   const struct {
     const char *text;
     int line;
@@ -109,6 +111,12 @@ TEST(texts_that_make_no_sense) {
       {"\\\nk<<<1, 1>>>;", 2, no_arguments},
       {"\nextern __shared__ float x[", 2, no_array},
       {"{extern __shared__ float x[]}", 1, no_array},
+      {"k<<<1, 1>> >;", 1, no_end},
+      {"{\n__shared__ int a, n = 0;}", 2, initialized},
+      {"{__shared__ float x[N == 2]\n= {0, 1};}", 2, initialized},
+      {"__global__ int k(float *p) {}", 1, result},
+      {"template <class T> unsigned __global__ k(T *p);", 1, result},
+      {"__global__ __launch_bounds__(64) void *k() {}", 1, result},
   };
   for (const auto &c : cases) {
     folder.write("in.cu", c.text);

@@ -6,8 +6,8 @@
 # $GIVEN_FILE is a source, or several with spaces between them, of which the first names the program. As with nvcc, .cu
 # files are translated; others are plain C++, or C by the command `plain`. $GIVEN_CXXFLAGS are further flags, among
 # which -I also tells the translation where headers are; $GIVEN_LDLIBS are libraries. BUILD/user has what is made of a
-# source under the source's path, with % for a slash. The program runs in the folder of its first source, where its data
-# is.
+# source under the source's path, with % for a slash. An object is used again if the same command would make it of the
+# same text, and said nothing when it did. The program runs in the folder of its first source, where its data is.
 set -eu
 . tests/functions.sh
 here=$PWD asan=$1 traced=$2 runtime=$3
@@ -28,17 +28,43 @@ made_of() {
 }
 
 driver='(^|[^A-Za-z0-9_])cu(Init|(Ctx|DeviceGet|Func|Launch|Library|Link|Mem|Module)[A-Za-z0-9]+) *\('
+# CUDA's names among those that a compiler's errors call undeclared, of which it often has long lists of others to offer.
+undeclared() {
+  escape=$(printf '\033')
+  sed -nE "s/$escape\[[0-9;]*[mK]//g; /error:.*(declar|does not name a type|unknown type name)/ {
+    s/.*error: [^‘']*[‘']((cuda|cublas|curand)[A-Z][A-Za-z0-9_]*|__[a-z][a-z0-9_]*)[’'].*/\1/p
+  }" | sort -u | tr '\n' ' ' | sed 's/ $//; s/ /, /g'
+}
+# object_by COMMAND: makes $object of $input, unless it is there. The command is for eval.
+object_by() {
+  key= status=0
+  if eval "$1 -E"' "$input"' >"$made.i" 2>/dev/null; then
+    key=$(printf '%s\n' "$1" "$beside" | cat - "$made.i" | cksum)
+  fi
+  rm -f "$made.i"
+  if [ "$key" ] && [ -f "$object" ] && [ "$(cat "$object.key" 2>/dev/null)" = "$key" ]; then return; fi
+  rm -f "$object.key"
+  eval "$1 $color"' -c "$input" -o "$object"' >"$made.said" 2>&1 || status=$?
+  cat "$made.said" >&2
+  if [ "$status" != 0 ]; then
+    names=$(undeclared <"$made.said")
+    [ -z "$names" ] || fail "make cpu: the stand-in for CUDA has no $names"
+    exit "$status"
+  fi
+  [ -s "$made.said" ] || printf '%s\n' "$key" >"$object.key"
+}
 compile() {
-  object=$made.${1##*.}.o
+  object=$made.${1##*.}.o input=$1 beside=$(folder_of "$1")
   ! grep -qE "$driver" "$1" || fail "$1: error: the stand-in for CUDA has no calls of the driver (cuInit, ...)"
   case $1 in
-  *.c) eval "$plain $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
-  *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
+  *.c) object_by "$plain $GIVEN_CXXFLAGS" ;;
+  *.cc | *.cpp | *.cxx | *.C) object_by "$compile $GIVEN_CXXFLAGS" ;;
   *)
     eval "\"$BUILD/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
     # Thrust binds references to null pointers.
     ! grep -q '^#include "cuda_cpu/thrust.h"' "$made.cpp" || arch="$arch -fno-sanitize=null"
-    eval "$compile $arch $GIVEN_CXXFLAGS"' -idirafter "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
+    input=$made.cpp
+    object_by "$compile $arch $GIVEN_CXXFLAGS "'-idirafter "$beside"'
     ;;
   esac
 }
@@ -65,7 +91,8 @@ program() {
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'
 [ -z "$asan" ] || [ -z "$traced" ] || fail 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1'
 compile="$(setting compile) ${STD:+-std=$STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'"
-plain=$(setting plain) libraries=
+plain=$(setting plain) libraries= color=
+[ ! -t 2 ] || color=-fdiagnostics-color
 # Thrust of CUDA's toolkit, without the other headers there.
 for toolkit in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
   [ -d "$toolkit/thrust" ] && [ ! -e "$folder/toolkit/nv" ] || continue

@@ -103,6 +103,20 @@ template <class Name, class Call> struct chosen_launch {
 
 template <class... P> constexpr int parameters(kernel_pointer<P...>) { return static_cast<int>(sizeof...(P)); }
 
+/* What stands in <<<>>> is too little or too much, which is one error: the arguments make no further one. */
+constexpr bool can_launch(size_t count) { return count >= 2 && count <= 4; }
+struct no_launch {
+  template <class... A> void operator()(A &&...) const {}
+};
+template <size_t count> no_launch refuse_launch() {
+  static_assert(can_launch(count), "a launch is kernel<<<blocks, threads[, bytes[, stream]]>>>(...)");
+  return {};
+}
+#define CUDA_CPU_OTHER_LAUNCHES                                                                                        \
+  template <class... A, class = std::enable_if_t<!can_launch(sizeof...(A))>> auto operator()(A &&...) const {          \
+    return refuse_launch<sizeof...(A)>();                                                                              \
+  }
+
 /* A launch that waits for what stands in <<<>>>. */
 template <int count, class Name, class Call> struct launch_site {
   Name give;
@@ -122,6 +136,7 @@ template <int count, class Name, class Call> struct launch_site {
     } else
       return chosen_launch<Name, Call>{give, call, name, nullptr, config};
   }
+  CUDA_CPU_OTHER_LAUNCHES
 };
 template <int count, class Name, class Call>
 launch_site<count, Name, Call> make_launch(std::integral_constant<int, count>, Name give, Call call, const char *name) {
@@ -133,8 +148,10 @@ template <class... P> struct pointer_launch {
   bound_launch<P...> operator()(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr) const {
     return {kernel, "a kernel", {grid, block, shared, stream, nullptr, 0}};
   }
+  CUDA_CPU_OTHER_LAUNCHES
 };
 template <class... P> pointer_launch<P...> make_pointer_launch(kernel_pointer<P...> k) { return {k}; }
+#undef CUDA_CPU_OTHER_LAUNCHES
 
 } // namespace cuda_cpu
 
