@@ -236,6 +236,24 @@ __global__ void read_while_added(int *p) {
   atomicAdd(&count, 1);
   if (threadIdx.x == 0) *p = count;
 }
+/* An update of floating-point numbers is a loop in the stand-in, and one access all the same. */
+template <class T> __global__ void store_and_add(T *p) {
+  if (threadIdx.x == 0) *p = 1;
+  if (threadIdx.x == 32) atomicAdd(p, T(1));
+}
+template <class T> static void expect_update() {
+  device_array<T> p(1);
+  EXPECT_RACE(launch(store_and_add<T>, 1, 64, 0, p.p));
+  EXPECT_SAID("write by block (0,0,0) thread (0,0,0), ");
+  EXPECT_SAID("atomic update by block (0,0,0) thread (32,0,0), ");
+  EXPECT(said.find("volatile read by") == std::string::npos);
+}
+TEST(an_atomic_and_a_plain_write) {
+  expect_update<int>();
+  expect_update<float>();
+  expect_update<double>();
+}
+
 TEST(a_plain_read_of_what_others_still_add_to) {
   device_array<int> p(1);
   EXPECT_RACE(launch(read_while_added, 1, 64, 0, p.p));
@@ -378,6 +396,30 @@ TEST(reads_of_what_nothing_has_written) {
   EXPECT_SILENCE(launch(sum_of, 1, 32, 0, managed, out.p, 100));
   EXPECT_OK(cudaFree(p));
   EXPECT_OK(cudaFree(managed));
+}
+
+/* One line reads what nothing has written, and races; one races on two variables. */
+__global__ void shift_in_place(int *out) {
+  __shared__ int s[65];
+  out[threadIdx.x] = s[threadIdx.x] = s[threadIdx.x + 1];
+}
+__global__ void swap_both(int *out) {
+  __shared__ int s[64], q[64];
+  const unsigned t = threadIdx.x;
+  s[t] = q[t] = 0;
+  __syncthreads();
+  s[t] = static_cast<int>(t) + s[63 - t], q[t] = static_cast<int>(t) + q[63 - t];
+  __syncthreads();
+  out[t] = s[t] + q[t];
+}
+TEST(each_kind_and_variable_of_a_line_is_told) {
+  device_array<int> out(64);
+  EXPECT_RACE(launch(shift_in_place, 1, 64, 0, out.p));
+  EXPECT_SAID("read of what nothing has written in kernel shift_in_place");
+  EXPECT_SAID("race in kernel shift_in_place");
+  EXPECT_RACE(launch(swap_both, 1, 64, 0, out.p));
+  EXPECT_SAID(" of __shared__ s\n");
+  EXPECT_SAID(" of __shared__ q\n");
 }
 
 struct padded {

@@ -1354,8 +1354,7 @@ TEST(each_group_of_waiting_threads_is_listed) {
 
 __global__ void broken_shuffle(int which, int *out) {
   int lane = static_cast<int>(threadIdx.x % 32), v = lane;
-  if (which == 0 && lane < 16) NOTE(0), v = __shfl_sync(0xffff, v, 20);
-  if (which == 1) NOTE(0), v = __shfl_down_sync(lane < 31 ? 0x7fffffff : 0x80000000, v, 1);
+  if (which == 0 && lane < 16) NOTE(0), v = __shfl_down_sync(__activemask(), v, 1);
   if (which == 2) NOTE(0), v = __shfl_sync(0xfffffffe, v, 1);
   if (which == 3) NOTE(0), v = __shfl_sync(0xffffffff, v, 1, 24);
   if (which == 4 && lane == 9) return;
@@ -1366,10 +1365,9 @@ __global__ void broken_shuffle(int which, int *out) {
 TEST(a_shuffle_from_an_absent_lane_is_named) {
   EXPECT_FAILURE(broken_shuffle, 3, 64, 0, anywhere);
   EXPECT_SAID("broken_shuffle(int, int*)");
-  EXPECT_SAID("thread (0,0,0) (lane 0): __shfl_sync with mask 0x0000ffff reads lane 20, which is not in the mask");
+  EXPECT_SAID("thread (0,0,0) (lane 0): __shfl_down_sync with mask 0x00000001 reads lane 1, which is not in the mask");
+  EXPECT_SAID("__activemask() is the thread alone here; use 0xffffffff");
   EXPECT_SAID_LINE(0);
-  EXPECT_FAILURE(broken_shuffle, 1, 64, 1, anywhere);
-  EXPECT_SAID("thread (30,0,0) (lane 30): __shfl_down_sync with mask 0x7fffffff reads lane 31");
   EXPECT_FAILURE(broken_shuffle, 1, 64, 2, anywhere);
   EXPECT_SAID("(lane 0): __shfl_sync");
   EXPECT_SAID("is not in its own mask 0xfffffffe");
@@ -1378,6 +1376,23 @@ TEST(a_shuffle_from_an_absent_lane_is_named) {
   EXPECT_FAILURE(broken_shuffle, 1, 64, 4, anywhere);
   EXPECT_SAID("thread (10,0,0) (lane 10): __shfl_xor_sync, ");
   EXPECT_SAID("has lanes 0x00000200 in its mask 0xffffffff that have returned");
+}
+
+__global__ void sum_of_half(int *out) {
+  if (threadIdx.x >= 16) return;
+  int v = static_cast<int>(threadIdx.x);
+  out[16 + threadIdx.x] = __shfl_down_sync(0xffff, v, 8);
+  for (int d = 8; d; d /= 2) v += __shfl_down_sync(0xffff, v, d); /* lanes 8 to 15 have no use for their sums */
+  out[threadIdx.x] = v;
+}
+
+TEST(a_lane_outside_the_mask_gives_no_value) {
+  device_array<int> out(32);
+  EXPECT_OK(launch(sum_of_half, 1, 32, 0, out.p));
+  EXPECT_OK(cudaDeviceSynchronize());
+  EXPECT_EQ(out.get()[0], 120);
+  EXPECT_EQ(out.get()[16 + 7], 15);
+  for (int lane = 8; lane < 16; lane++) EXPECT_EQ(out.get()[static_cast<size_t>(16 + lane)], -1);
 }
 
 __global__ void traps(int at) {

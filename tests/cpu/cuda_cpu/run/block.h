@@ -399,9 +399,22 @@ CUDA_CPU_COLD void report_source(worker *w, int thread, int source) {
   const waiting &s = w->threads[thread];
   text what = {};
   add_thread(&what, w, thread);
+  const bool gone = s.mask >> source & 1;
   add(&what, " (lane %d): %s with mask 0x%08x reads lane %d, which %s, %s:%d", thread % 32, operation_name(s.op),
-      s.mask, source, s.mask >> source & 1 ? "has returned" : "is not in the mask", s.file, s.line);
+      s.mask, source, gone ? "has returned" : "is not in the mask", s.file, s.line);
+  if (!gone) add(&what, "\n  __activemask() is the thread alone here; use 0xffffffff");
   fail(w, &what);
+}
+
+/* CUDA makes the value from a lane outside the mask undefined, and many reductions over a part of a warp have one that
+ * they never use: here it is NaN, or -1, which overflows in no sum. A mask of one lane is one by __activemask(), with
+ * which such code would work on a GPU. */
+CUDA_CPU_QUIET uint64_t shuffled(worker *w, int first, int lane, int source, unsigned lanes) {
+  const waiting *s = w->threads + first;
+  const unsigned mask = s[lane].mask;
+  if (lanes >> source & 1) return s[source].value;
+  if (mask >> source & 1 || mask == 1u << lane) report_source(w, first + lane, source);
+  return ~uint64_t{0};
 }
 
 /* The last lane to arrive computes for all of them. */
@@ -439,8 +452,7 @@ CUDA_CPU_QUIET void collect(worker *w, int first, int op, unsigned lanes) {
     int i = __builtin_ctz(m);
     if (op >= op_shfl && op <= op_shfl_xor) {
       int source = shuffle_source(op, i, s[i].arg, s[i].width);
-      if (!(lanes >> source & 1)) report_source(w, first + i, source);
-      s[i].result = s[source].value;
+      s[i].result = shuffled(w, first, i, source, lanes);
     } else if (op == op_match_any) {
       unsigned same = 0;
       for (unsigned k = lanes; k; k &= k - 1)

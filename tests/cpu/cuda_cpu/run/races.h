@@ -543,8 +543,8 @@ CUDA_CPU_QUIET void add_who(text *what, tracer *tr, access_mark m) {
       static_cast<unsigned>(b / g.x / g.y), i.x, i.y, i.z);
 }
 
-CUDA_CPU_QUIET uint64_t text_hash(const text *t, uint64_t hash) {
-  for (size_t i = 0; i < t->length; i++) hash = (hash ^ static_cast<unsigned char>(t->buffer[i])) * 0x100000001b3u;
+CUDA_CPU_QUIET uint64_t text_hash(const char *t, uint64_t hash) {
+  for (; *t; t++) hash = (hash ^ static_cast<unsigned char>(*t)) * 0x100000001b3u;
   return hash;
 }
 
@@ -584,14 +584,18 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
   add(&what, "CUDA stand-in: %s in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  on ",
       r.kind == unwritten ? "read of what nothing has written" : "race", kernel_name, job->grid.x, job->grid.y,
       job->grid.z, job->block.x, job->block.y, job->block.z);
-  add_variable(&what, tr, r.address);
+  text variable = {};
+  add_variable(&variable, tr, r.address);
+  add(&what, "%s", variable.buffer);
   if (trace.seen_count == 64) return;
   trace.seen[trace.seen_count++] = race_seen{r.here, r.there};
   text there = {}, here = {};
   if (r.did) add_place(&there, r.there);
   add_place(&here, r.here);
-  /* Other instances of a template have other places in the code, but the same lines. */
-  uint64_t lines = text_hash(&there, text_hash(&here, 0));
+  /* Other instances of a template have other places in the code, but the same lines. A line may race on several
+   * variables, and read what nothing has written. */
+  uint64_t lines = text_hash(there.buffer, text_hash(here.buffer, r.kind));
+  if (const char *name = strstr(variable.buffer, " of ")) lines = text_hash(name, lines);
   for (int i = 0; i < trace.reports; i++)
     if (trace.told[i] == lines) return;
   if (trace.reports == 20) {
@@ -744,7 +748,7 @@ CUDA_CPU_FAST void visit(tracer *tr, cell *c, bool shared, int kind, uint32_t he
       for (int i = slot_read; i <= slot_read_too; i++)
         if (!(c->who[i] & mark_atomic))
           look(tr, c, i, kind, here, address, size);
-        else if (c->who[i] == me) /* the first half of this update, where it is a loop (atomics.h) */
+        else if (c->who[i] == me) /* the volatile read that began a loop of atomicCAS() */
           c->who[i] = 0;
       if (w && !happened_before(tr, w)) {
         c->who[slot_atomic_write_too] = w;
