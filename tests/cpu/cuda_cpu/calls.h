@@ -42,8 +42,9 @@ void remember_kernel(const void *kernel, typed_launch launch);
  * device's. */
 bool &foreign_memory();
 
-/* Says that a pointer, the argument of this number from 1, is one to memory of the host that no kernel can reach. */
-void check_argument(const void *kernel, int number, const void *p);
+/* Says that a pointer or reference, the argument of this number from 1, is one to memory that no kernel can reach: of the
+ * host, or freed. */
+void check_argument(const void *kernel, int number, const void *p, bool reference);
 
 /* For kernel<<<...>>>(...), whose name is for messages. False: it has ended in an error before it has started. */
 bool may_launch(const char *name);

@@ -147,9 +147,11 @@ namespace cuda_cpu {
 template <class... P> auto bind_arguments(void (*kernel)(P...), P... p) {
   return [kernel, arguments = std::tuple<P...>(static_cast<P &&>(p)...)] { std::apply(kernel, arguments); };
 }
-template <class P> void check_parameter(const void *kernel, int number, const P &p) {
-  if constexpr (std::is_pointer_v<P> && !std::is_function_v<std::remove_pointer_t<P>>)
-    check_argument(kernel, number, const_cast<const void *>(static_cast<const volatile void *>(p)));
+template <class P> void check_parameter(const void *kernel, int number, const std::remove_reference_t<P> &p) {
+  if constexpr (std::is_reference_v<P>)
+    check_argument(kernel, number, const_cast<const void *>(static_cast<const volatile void *>(&p)), true);
+  else if constexpr (std::is_pointer_v<P> && !std::is_function_v<std::remove_pointer_t<P>>)
+    check_argument(kernel, number, const_cast<const void *>(static_cast<const volatile void *>(p)), false);
 }
 template <class... P> cudaError_t launch_with(const cudaLaunchConfig_t &config, void (*kernel)(P...), P... p) {
   const void *address = reinterpret_cast<const void *>(kernel);

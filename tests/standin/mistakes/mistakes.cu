@@ -195,6 +195,30 @@ static void host_pointer() {
   GK_CHECK(cudaDeviceSynchronize());
   delete[] x;
 }
+__global__ void store_value(float *x, const float &value) {
+  if (x) *x = value;
+}
+static void host_reference() {
+  const float local = 1;
+  store_value<<<1, 1>>>(NULL, local);
+  GK_CHECK(cudaDeviceSynchronize());
+}
+__global__ void store_some(float *x, int n) {
+  if (threadIdx.x < static_cast<unsigned>(n)) x[threadIdx.x] = 1;
+}
+static void freed_pointer() {
+  float *const x = on_device(32);
+  GK_CHECK(cudaFree(x));
+  store_some<<<1, 32>>>(x, 0);
+  GK_CHECK(cudaDeviceSynchronize());
+}
+static void pointer_before_reset() {
+  float *const x = on_device(8);
+  GK_CHECK(cudaDeviceReset());
+  store_some<<<1, 32>>>(x + 7, 0);
+  GK_CHECK(cudaDeviceSynchronize());
+}
+static void large_shared_memory() { twice<<<1, 32, 60000>>>(static_cast<float *>(NULL)); }
 static void never_ran() { twice<<<1, 2048>>>(static_cast<float *>(NULL)); }
 static void not_waited_for() { twice<<<1, 32>>>(static_cast<float *>(NULL)); }
 #ifdef CUDA_ON_CPU /* nvcc refuses it */
@@ -243,7 +267,11 @@ static const struct {
     {"the host dereferences a device pointer", host_access},
     {"a null pointer in a kernel", null_in_kernel},
     {"an array of the host in a kernel", host_pointer},
+    {"a reference parameter of a kernel", host_reference},
+    {"a pointer to freed memory in a kernel", freed_pointer},
+    {"a pointer from before cudaDeviceReset", pointer_before_reset},
     {"a launch that never ran", never_ran},
+    {"a launch with 60,000 bytes of shared memory", large_shared_memory},
     {"an end before the kernel's", not_waited_for},
     {"64 KiB of `__shared__` variables", large_variables},
     {"a kernel called like a function", no_launch},

@@ -217,6 +217,7 @@ inline void move_window(int by);
 struct unattended {
   const void *kernel, *failed;
   dim3 grid, block;
+  size_t shared; /* bytes, if they are why it failed */
   cudaError_t error;
 };
 inline unattended unattended_now;

@@ -91,8 +91,17 @@ CUDA_CPU_RARE void list_unattended() {
     fprintf(
         stderr,
         "CUDA stand-in: kernel %s did not run, grid (%u,%u,%u), block (%u,%u,%u): %s, and nothing has asked for it\n"
-        "  with cudaGetLastError(). A block has 1 to 1024 threads, a grid at least a block, 65535 of them in y and z\n",
+        "  with cudaGetLastError(). ",
         name, u.grid.x, u.grid.y, u.grid.z, u.block.x, u.block.y, u.block.z, cudaGetErrorName(u.error));
+    if (u.shared)
+      fprintf(stderr,
+              "%zu bytes of dynamic shared memory: more than %zu of a block, together with its __shared__\n"
+              "  variables, need cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), and "
+              "this\n"
+              "  device has %zu\n",
+              u.shared, shared_default, gpu().shared_optin);
+    else
+      fputs("A block has 1 to 1024 threads, a grid at least a block, 65535 of them in y and z\n", stderr);
   }
   if (u.kernel) {
     symbol_name(u.kernel, name, sizeof name);

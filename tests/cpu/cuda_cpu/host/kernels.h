@@ -74,7 +74,10 @@ inline cudaError_t check_launch(const void *function, const cudaLaunchConfig_t &
             name, k.static_shared, shared_default);
     return cudaErrorInvalidValue;
   }
-  if (c.dynamicSmemBytes > static_cast<size_t>(k.dynamic_limit)) return cudaErrorInvalidValue;
+  if (c.dynamicSmemBytes > static_cast<size_t>(k.dynamic_limit)) {
+    unattended_now.shared = c.dynamicSmemBytes;
+    return cudaErrorInvalidValue;
+  }
   for (unsigned i = 0; i < c.numAttrs; i++) {
     const cudaLaunchAttribute &a = c.attrs[i];
     if (a.id != cudaLaunchAttributeClusterDimension) continue;
@@ -129,6 +132,7 @@ CUDA_CPU_ENTRY cudaError_t launch_closure(const void *function, const cudaLaunch
     }
     ~window() { end_call(); }
   } open;
+  unattended_now.shared = 0;
   if (cudaError_t e = check_launch(function, c)) {
     unattended_now.failed = function;
     unattended_now.grid = c.gridDim;
@@ -154,7 +158,7 @@ CUDA_CPU_ENTRY cudaError_t launch_closure(const void *function, const cudaLaunch
 }
 
 /* One to the end of an array is none to what comes after it. */
-CUDA_CPU_ENTRY void check_argument(const void *function, int number, const void *p) {
+CUDA_CPU_ENTRY void check_argument(const void *function, int number, const void *p, bool reference) {
   if (!p || foreign_memory() || is_static(p)) return;
   static const void *told[16];
   static int count;
@@ -166,12 +170,20 @@ CUDA_CPU_ENTRY void check_argument(const void *function, int number, const void 
   told[count++] = function;
   char name[512];
   symbol_name(function, name, sizeof name);
-  fprintf(
-      stderr,
-      "CUDA stand-in: argument %d of kernel %s points to memory of the host (malloc, new, a local variable): a kernel "
-      "on\n"
-      "  a GPU fails with cudaErrorIllegalAddress where it uses it. cudaMalloc and cudaMemcpy, or cudaMallocManaged\n",
-      number, name);
+  const char *fails = "a kernel on a GPU\n  fails with cudaErrorIllegalAddress where it uses it";
+  fprintf(stderr, "CUDA stand-in: argument %d of kernel %s ", number, name);
+  if (reference)
+    fprintf(stderr, "is a reference to memory of the host: %s. Pass the value\n", fails);
+  else if (const allocation *gone = find_freed(p))
+    fprintf(stderr,
+            "points to memory that was freed: %zu bytes, allocation %llu, by %s\n"
+            "  (or to memory of the host that has come to lie there); %s\n",
+            gone->size, gone->number, gone->call, fails);
+  else
+    fprintf(stderr,
+            "points to memory of the host (malloc, new, a local variable): %s.\n"
+            "  cudaMalloc and cudaMemcpy, or cudaMallocManaged\n",
+            fails);
 }
 
 CUDA_CPU_ENTRY bool may_launch(const char *name) {

@@ -74,6 +74,21 @@ inline void poison_allocation(void *p, size_t size) {
   poison(static_cast<char *>(p) + (size - part) / 8 * 8, size - (size - part) / 8 * 8);
 }
 
+/* What was freed last, for messages. */
+struct freed_memory {
+  allocation list[256];
+  size_t count;
+};
+inline freed_memory freed;
+inline allocation &next_freed() { return freed.list[freed.count++ % (sizeof freed.list / sizeof *freed.list)]; }
+/* The latest of those that were there, if any. */
+CUDA_CPU_RARE const allocation *find_freed(const void *p) {
+  const allocation *found = nullptr;
+  for (const allocation &a : freed.list)
+    if (reinterpret_cast<uintptr_t>(p) - a.base < a.size && (!found || found->number < a.number)) found = &a;
+  return found;
+}
+
 /* Protected memory has its own pages, and ends where they end as far as its alignment permits. Under ASan it is poisoned
  * instead, byte by byte. */
 #ifdef CUDA_CPU_ASAN
@@ -83,6 +98,7 @@ inline void *get_memory(size_t size, memory_kind) {
 }
 inline void put_memory(const allocation &a) {
   texture_memory_goes(reinterpret_cast<void *>(a.base), a.size);
+  next_freed() = a;
   free(reinterpret_cast<void *>(a.base));
 }
 inline void open_memory(const allocation &a, bool open) {
@@ -109,18 +125,15 @@ inline void *get_memory(size_t size, memory_kind kind) {
   return first + (pages - size) / 256 * 256;
 }
 
-/* Addresses that are freed stay unused for a while, so that a late access to them is found. */
-struct freed_memory {
-  allocation list[256];
-  size_t count;
-};
-inline freed_memory freed;
+CUDA_CPU_RARE bool has_pages(const allocation &a) { return a.kind == memory_device && protects(); }
+/* Protected addresses that are freed stay unused for a while, so that a late access to them is found. */
 inline void put_memory(const allocation &a) {
   texture_memory_goes(reinterpret_cast<void *>(a.base), a.size);
-  if (a.kind != memory_device || !protects()) return free(reinterpret_cast<void *>(a.base));
-  allocation &slot = freed.list[freed.count++ % (sizeof freed.list / sizeof *freed.list)];
-  if (slot.base) munmap(reinterpret_cast<void *>(first_page(slot) - page()), bytes_of_pages(slot) + 2 * page());
+  allocation &slot = next_freed();
+  if (slot.base && has_pages(slot))
+    munmap(reinterpret_cast<void *>(first_page(slot) - page()), bytes_of_pages(slot) + 2 * page());
   slot = a;
+  if (!has_pages(a)) return free(reinterpret_cast<void *>(a.base));
   void *p = reinterpret_cast<void *>(first_page(a));
   madvise(p, bytes_of_pages(a), MADV_DONTNEED);
   mprotect(p, bytes_of_pages(a), PROT_NONE);
@@ -130,7 +143,7 @@ CUDA_CPU_RARE void open_memory(const allocation &a, bool open) {
 }
 CUDA_CPU_RARE void describe_freed(text *t, uintptr_t address) {
   for (const allocation &a : freed.list)
-    if (a.base && address >= first_page(a) && address < first_page(a) + bytes_of_pages(a))
+    if (a.base && has_pages(a) && address >= first_page(a) && address < first_page(a) + bytes_of_pages(a))
       add(t, "\n  byte %zd of freed device memory of %zu bytes, allocation %llu, by %s",
           static_cast<intptr_t>(address - a.base), a.size, a.number, a.call);
 }
