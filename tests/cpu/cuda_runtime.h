@@ -41,6 +41,7 @@
  *     thread.h, warp.h     threadIdx, ...; barriers and warp primitives, with masks and widths checked
  *     atomics.h            all of CUDA's for its types, with _block and _system
  *     intrinsics.h         bits, integers, conversions, arithmetic in the four rounding modes, cache hints, min/max
+ *     special.h, simd.h    inverses of the error function, Bessel functions, norms; parts of a word (__vadd4, ...)
  *     texture_fetch.h      all address modes, point and linear filters with weights of 8 fractional bits; surfaces
  *     typed_calls.h        templates of the calls, launches with arguments; triple.h: what <<<>>> becomes
  *     testing.h            for tests: cuda_cpu_fail(), cuda_cpu_take_races(), cuda_cpu_take_counters(), ...

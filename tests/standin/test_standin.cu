@@ -957,6 +957,102 @@ TEST(intrinsics_give_recorded_bits) {
   EXPECT_FINGERPRINT(extremes, 10000, 0xe47687ed97637af1);
 }
 
+/* Values by mpmath. */
+__global__ void special_functions(double *d, float *f) {
+  const double v[4] = {1, 2, 4, 10};
+  const float w[4] = {1, 2, 4, 10};
+  double r[] = {erfinv(0.3),         erfinv(-0.999),       erfcinv(1e-100), erfcinv(1.7), normcdfinv(0.975),
+                normcdfinv(1e-10),   erfcx(1.0),           erfcx(-5.0),     erfcx(30.0),  cyl_bessel_i0(5.0),
+                cyl_bessel_i1(-3.0), cyl_bessel_i0(500.0), norm(4, v),      rnorm(4, v),  rnorm3d(2, 3, 6),
+                rnorm4d(2, 4, 5, 6), cyl_bessel_i1(1e-10)};
+  float s[] = {erfinvf(0.3f), erfcinvf(1.7f),     normcdfinvf(0.975f), erfcxf(1),         cyl_bessel_i0f(5),
+               normf(4, w),   cyl_bessel_i1f(-3), rnormf(4, w),        rnorm3df(2, 3, 6), rnorm4df(2, 4, 5, 6)};
+  for (int i = 0; i < 17; i++) d[i] = r[i];
+  for (int i = 0; i < 10; i++) f[i] = s[i];
+}
+TEST(special_functions_have_their_values) {
+  const double expected[] = {0.27246271472675434,
+                             -2.3267537655135246,
+                             15.065574702592646,
+                             -0.7328690779592168,
+                             1.9599639845400536,
+                             -6.3613409024040562,
+                             0.42758357615580701,
+                             144009798674.66104,
+                             0.018795888861416751,
+                             27.239871823604442,
+                             -3.953370217402609,
+                             2.504809476570078e+215,
+                             11,
+                             1.0 / 11,
+                             1.0 / 7,
+                             1.0 / 9,
+                             5e-11};
+  const double of_float[] = {0.27246271472675434,
+                             -0.7328690779592168,
+                             1.9599639845400536,
+                             0.42758357615580701,
+                             27.239871823604442,
+                             11,
+                             -3.953370217402609,
+                             1.0 / 11,
+                             1.0 / 7,
+                             1.0 / 9};
+  device_array<double> d(17);
+  device_array<float> f(10);
+  EXPECT_OK(launch(special_functions, 1, 1, 0, d.p, f.p));
+  const std::vector<double> got = d.get();
+  const std::vector<float> single = f.get();
+  for (size_t i = 0; i < 17; i++) EXPECT(fabs(got[i] / expected[i] - 1) < 2e-14);
+  for (size_t i = 0; i < 10; i++) EXPECT(fabs(static_cast<double>(single[i]) / of_float[i] - 1) < 2e-6);
+}
+
+__global__ void parts_of_words(unsigned *out) {
+  const unsigned a = 0x80ff017f, b = 0x80017f7f;
+  const unsigned r[] = {__vadd4(a, b),
+                        __vadd2(a, b),
+                        __vaddss4(a, b),
+                        __vaddus4(a, b),
+                        __vsub4(a, b),
+                        __vsubss2(a, b),
+                        __vmaxs4(a, b),
+                        __vmaxu4(a, b),
+                        __vminu2(a, b),
+                        __vavgu4(a, b),
+                        __vabs4(a),
+                        __vabsss4(a),
+                        __vneg2(a),
+                        __vnegss4(a),
+                        __vabsdiffs4(a, b),
+                        __vabsdiffu4(a, b),
+                        __vsadu4(a, b),
+                        __vsads2(a, b),
+                        __vcmpeq4(a, b),
+                        __vcmpgts4(a, b),
+                        __vcmpgtu4(a, b),
+                        __vsetltu4(a, b),
+                        __vhaddu4(a, b),
+                        __vcmples2(a, b),
+                        __fns(a, 0, 3),
+                        __fns(a, 31, -2),
+                        __fns(a, 7, 0),
+                        __fns(a, 6, 0),
+                        __fns(a, 25, 1),
+                        __fns(0, 0, 1),
+                        __vavgs2(0x0001ffff, 0)};
+  for (unsigned i = 0; i < 31; i++) out[i] = r[i];
+}
+TEST(parts_of_words_are_apart) {
+  device_array<unsigned> out(31);
+  EXPECT_OK(launch(parts_of_words, 1, 1, 0, out.p));
+  const std::vector<unsigned> expected = {
+      0x000080fe, 0x010080fe, 0x80007f7f, 0xffff80fe, 0x00fe8200, 0x00fe8200, 0x80017f7f, 0x80ff7f7f,
+      0x8001017f, 0x8080407f, 0x8001017f, 0x7f01017f, 0x7f01fe81, 0x7f01ff81, 0x00027e00, 0x00fe7e00,
+      0x17c,      0x7efe,     0xff0000ff, 0,          0x00ff0000, 0x00000100, 0x8080407f, 0x0000ffff,
+      2,          23,         ~0u,        6,          31,         ~0u,        0x0001ffff};
+  for (size_t i = 0; i < expected.size(); i++) EXPECT_EQ(out.get()[i], expected[i]);
+}
+
 template <class T> __global__ void through_hints(const T *in, T *out) {
   T v[6] = {__ldg(in), __ldca(in + 1), __ldcg(in + 2), __ldcs(in + 3), __ldlu(in + 4), __ldcv(in + 5)};
   __stwb(out, v[0]);

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 #include "rounding.h"
+#include "simd.h"
+#include "special.h"
 #include "thread.h"
 
 /* --- bits --- */
@@ -30,6 +32,15 @@ inline unsigned __brev(unsigned x) {
 inline unsigned long long __brevll(unsigned long long x) {
   return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
          __brev(static_cast<unsigned>(x >> 32));
+}
+/* The bit of the mask that is the offset-th from the base on, upwards if the offset is positive. */
+inline unsigned __fns(unsigned mask, unsigned base, int offset) {
+  const int by = offset < 0 ? -1 : 1;
+  int left = offset < 0 ? -offset : offset, i = static_cast<int>(base);
+  if (!left) return base < 32 && mask >> base & 1 ? base : ~0u;
+  for (; i >= 0 && i < 32; i += by)
+    if (mask >> i & 1 && !--left) return static_cast<unsigned>(i);
+  return ~0u;
 }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
   unsigned long long both = static_cast<unsigned long long>(y) << 32 | x;
@@ -286,12 +297,6 @@ inline void sincospi(double x, double *s, double *c) {
   *s = sinpi(x);
   *c = cospi(x);
 }
-inline float norm3df(float a, float b, float c) { return ::hypotf(::hypotf(a, b), c); }
-inline float norm4df(float a, float b, float c, float d) { return ::hypotf(norm3df(a, b, c), d); }
-inline double norm3d(double a, double b, double c) { return ::hypot(::hypot(a, b), c); }
-inline double norm4d(double a, double b, double c, double d) { return ::hypot(norm3d(a, b, c), d); }
-inline float rhypotf(float a, float b) { return 1 / ::hypotf(a, b); }
-inline double rhypot(double a, double b) { return 1 / ::hypot(a, b); }
 inline float normcdff(float x) { return 0.5f * ::erfcf(-x * 0.70710678f); }
 inline double normcdf(double x) { return 0.5 * ::erfc(-x * M_SQRT1_2); }
 

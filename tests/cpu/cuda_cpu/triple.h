@@ -14,6 +14,9 @@
 #pragma GCC diagnostic ignored "-Wclass-memaccess" /* memset of a struct with a dim3, of which nvcc does not warn */
 #endif
 #define CUDA_CPU_CUDACC 1 /* what __CUDACC__ becomes */
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 0
 /* What __CUDA_ARCH__ becomes in code of the device. */
 #ifndef CUDA_CPU_ARCH
 #define CUDA_CPU_ARCH 900
