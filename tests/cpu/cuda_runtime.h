@@ -94,8 +94,8 @@
  *     A failed kernel is reported by the next call, as on a GPU. Event times are those of the CPU.
  *   - A thread that waits for another one has to poll with an atomic, a fence, __ldcv or __nanosleep in its loop:
  *     a loop over a volatile variable alone never ends, since only these let other threads run (but see the watchdog).
- *   - A block that waits for a block which comes later in the block order may wait forever: blocks start in order, and
- *     as many run at once as there are workers. All blocks of a cooperative launch run at once.
+ *   - Blocks start in order, and as many run at once as there are workers. A block that waits for a later one does so
+ *     for half a second; then up to 256 blocks run at once. All blocks of a cooperative launch do from its start.
  *   - __activemask() is the thread alone, and with it cooperative_groups::coalesced_threads().
  *   - Device memory is host memory: only ASan finds accesses outside of an allocation, and only GPUKIT_CPU_PROTECT
  *     those by the host, or by a kernel of another device without peer access. A crash ends the process. printf is the

@@ -1698,6 +1698,24 @@ TEST(several_host_threads_may_launch) {
   EXPECT_EQ(a.get()[0], 800);
 }
 
+/* Each block waits for the next one. */
+template <bool Atomic> __global__ void wait_for_next_block(int *done) {
+  volatile int *const next = done + blockIdx.x + 1;
+  if (threadIdx.x == 0 && blockIdx.x + 1 < gridDim.x)
+    while (Atomic ? !atomicAdd(done + blockIdx.x + 1, 0) : !*next) {}
+  __syncthreads();
+  if (threadIdx.x == 0) atomicExch(done + blockIdx.x, 1);
+}
+TEST(blocks_may_wait_for_later_ones) {
+  with_settings one("forward", 1);
+  for (const unsigned blocks : {2u, 100u, 3u, 100u}) {
+    device_array<int> done(blocks);
+    EXPECT_OK(launch(blocks == 3 ? wait_for_next_block<false> : wait_for_next_block<true>, blocks, 32, 0, done.p));
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_EQ(done.get()[0], 1);
+  }
+}
+
 /* --- the watchdog --- */
 
 __global__ void wait_for_flag(volatile int *flag) {

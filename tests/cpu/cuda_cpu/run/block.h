@@ -319,7 +319,7 @@ __attribute__((always_inline)) CUDA_CPU_QUIET void suspend(worker *w, bool spinn
 CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void yield() {
   worker *w = this_worker();
   if (__atomic_load_n(&w->job->failed, __ATOMIC_RELAXED)) abandon(w);
-  if (++w->idle_spins > w->live) {
+  if (++w->idle_spins > static_cast<int>(w->ready_count) + w->count - w->started) {
     w->idle_spins = 0;
     trace_give_turn();
     sched_yield();

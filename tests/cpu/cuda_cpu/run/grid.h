@@ -1,4 +1,5 @@
-/* A launch: blocks are taken in order by worker threads, one worker for each core. The thread that launches only waits,
+/* A launch: blocks are taken in order by worker threads, one worker for each core, or more if blocks wait for later ones.
+ * The thread that launches only waits,
  * so that kernels see none of its thread-local variables, `__shared__` ones included. */
 #pragma once
 #pragma GCC system_header
@@ -15,7 +16,8 @@
 
 namespace cuda_cpu {
 
-const int max_workers = 16;
+const int max_workers = 16;                   /* by the number of cores */
+const int most_workers = 256;                 /* where blocks wait for later ones */
 const unsigned long long small_launch = 4096; /* threads: fewer stay on one worker, waking another would take longer */
 
 struct pool_worker {
@@ -32,12 +34,21 @@ struct pool {
   launch *job;
   int busy;
   unsigned long long launches;
+  const void *waiting_kernel; /* the last one with blocks that waited for later ones */
   bool configured;
   cuda_cpu::settings settings;
-  pool_worker workers[max_workers];
+  pool_worker workers[most_workers];
 };
-inline pool the_pool = {
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, nullptr, 0, 0, false, {}, {}};
+inline pool the_pool = {PTHREAD_MUTEX_INITIALIZER,
+                        PTHREAD_MUTEX_INITIALIZER,
+                        PTHREAD_COND_INITIALIZER,
+                        nullptr,
+                        0,
+                        0,
+                        nullptr,
+                        false,
+                        {},
+                        {}};
 
 CUDA_CPU_QUIET void pause_cpu() {
 #if defined(__x86_64__)
@@ -206,14 +217,49 @@ CUDA_CPU_QUIET void *work(void *number) {
   return nullptr;
 }
 
-/* Called each second that a launch takes. */
-CUDA_CPU_RARE void watch(watchdog *dog, const launch *job, const pool_worker *workers, int count) {
+/* With p.mutex held. False: the system gives no thread. */
+CUDA_CPU_QUIET bool start_worker(int number) {
+  pool_worker &it = the_pool.workers[number];
+  __atomic_store_n(&it.has_job, 1, __ATOMIC_RELEASE);
+  if (it.started) {
+    if (it.sleeping) pthread_cond_signal(&it.wake);
+    return true;
+  }
+  pthread_cond_init(&it.wake, nullptr);
+  if (pthread_create(&it.thread, nullptr, work, reinterpret_cast<void *>(static_cast<intptr_t>(number)))) {
+    it.has_job = 0;
+    return false;
+  }
+  pthread_detach(it.thread);
+  return it.started = true;
+}
+
+/* With p.mutex held: a worker for each block that has not begun, which may be what the running ones wait for. Later
+ * launches of this kernel begin with as many. Returns how many workers there are. */
+CUDA_CPU_RARE int add_workers(const launch *job, int count) {
+  pool &p = the_pool;
+  const unsigned long long begun = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
+  if (job->cooperative || begun >= job->blocks) return count;
+  p.waiting_kernel = job->kernel;
+  for (unsigned long long left = job->blocks - begun; left && count < most_workers; left--, count++) {
+    __atomic_add_fetch(&p.busy, 1, __ATOMIC_RELAXED);
+    if (start_worker(count)) continue;
+    __atomic_sub_fetch(&p.busy, 1, __ATOMIC_RELAXED);
+    break;
+  }
+  return count;
+}
+
+/* Called looks_per_second times a second while a launch runs. */
+CUDA_CPU_RARE void watch(watchdog *dog, const launch *job, const pool_worker *workers, int *workers_now) {
+  const int count = *workers_now;
   uint64_t progress = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
   for (int i = 0; i < count; i++)
     if (const worker *w = workers[i].state) progress = mix(progress + progress_of(w));
-  dog->seconds = progress == dog->progress ? dog->seconds + 1 : 0;
+  dog->looks = progress == dog->progress ? dog->looks + 1 : 0;
   dog->progress = progress;
-  if (dog->seconds != dog->patience) return;
+  if (dog->looks == looks_per_second / 2) *workers_now = add_workers(job, count);
+  if (!dog->patience || dog->looks != dog->patience * looks_per_second) return;
   text what = {};
   for (int i = 0, said = 0; i < count && said < 12; i++)
     if (__atomic_load_n(&workers[i].has_job, __ATOMIC_ACQUIRE)) {
@@ -228,13 +274,12 @@ CUDA_CPU_QUIET void wait_for_workers(const launch *job, const pool_worker *worke
   pool &p = the_pool;
   watchdog dog = {p.settings.watchdog_seconds, 0, 0};
   while (__atomic_load_n(&p.busy, __ATOMIC_ACQUIRE)) {
-    timespec second_from_now;
-    clock_gettime(CLOCK_REALTIME, &second_from_now);
-    second_from_now.tv_sec++;
-    if (!dog.patience)
-      pthread_cond_wait(&p.done, &p.mutex);
-    else if (pthread_cond_timedwait(&p.done, &p.mutex, &second_from_now) == ETIMEDOUT)
-      watch(&dog, job, workers, count);
+    timespec next_look;
+    clock_gettime(CLOCK_REALTIME, &next_look);
+    next_look.tv_nsec += 1000000000 / looks_per_second;
+    next_look.tv_sec += next_look.tv_nsec / 1000000000;
+    next_look.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&p.done, &p.mutex, &next_look) == ETIMEDOUT) watch(&dog, job, workers, &count);
   }
 }
 
@@ -280,24 +325,16 @@ CUDA_CPU_QUIET void run(launch *job) {
   unsigned long long threads = job->blocks * job->block.x * job->block.y * job->block.z;
   int workers = p.settings.workers;
   if (threads < small_launch) workers = 1;
+  if (job->kernel == p.waiting_kernel) workers = most_workers;
   if (static_cast<unsigned long long>(workers) > job->blocks) workers = static_cast<int>(job->blocks);
   pthread_mutex_lock(&p.mutex);
   p.job = job;
   p.busy = workers;
-  for (int i = 0; i < workers; i++) {
-    pool_worker &it = p.workers[i];
-    __atomic_store_n(&it.has_job, 1, __ATOMIC_RELEASE);
-    if (!it.started) {
-      pthread_cond_init(&it.wake, nullptr);
-      if (pthread_create(&it.thread, nullptr, work, reinterpret_cast<void *>(static_cast<intptr_t>(i)))) {
-        fprintf(stderr, "CUDA stand-in: cannot start a worker thread\n");
-        abort();
-      }
-      pthread_detach(it.thread);
-      it.started = true;
-    } else if (it.sleeping)
-      pthread_cond_signal(&it.wake);
-  }
+  for (int i = 0; i < workers; i++)
+    if (!start_worker(i)) {
+      fprintf(stderr, "CUDA stand-in: cannot start a worker thread\n");
+      abort();
+    }
   pthread_mutex_unlock(&p.mutex);
   for (int i = 0; i < 500 && __atomic_load_n(&p.busy, __ATOMIC_ACQUIRE); i++) pause_cpu();
   pthread_mutex_lock(&p.mutex);

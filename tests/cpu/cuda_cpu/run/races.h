@@ -159,6 +159,14 @@ struct sync_word {
 struct race_seen {
   uint32_t here, there;
 };
+/* A lock that threads get in the order in which they ask, so that one that polls leaves it to the others. */
+struct turn_queue {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  struct {
+    pthread_cond_t comes = PTHREAD_COND_INITIALIZER;
+  } place[16]; /* fewer than 256 threads wake at a time */
+  unsigned asked, given;
+};
 struct trace_state {
   shadow_page **pages; /* by address >> page_shift */
   sync_word *words;    /* by address: what signals there carry, in this launch */
@@ -172,9 +180,9 @@ struct trace_state {
   uint32_t serial;
   uintptr_t base; /* where the executable lies */
   bool logging;   /* for counters.h */
-  pthread_mutex_t turn;
+  turn_queue turn;
 };
-inline trace_state trace = {nullptr, nullptr, 0, 0, {}, 0, {}, 0, false, 0, 0, 0, false, PTHREAD_MUTEX_INITIALIZER};
+inline trace_state trace = {nullptr, nullptr, 0, 0, {}, 0, {}, 0, false, 0, 0, 0, false, {}};
 inline thread_local tracer *tracing; /* NULL outside kernels */
 
 #define CUDA_CPU_FAST __attribute__((always_inline)) CUDA_CPU_QUIET
@@ -975,11 +983,22 @@ CUDA_CPU_QUIET void trace_grid_barrier() {
   tracer *tr = tracing;
   if (tr && ++tr->tag[0] > trace.serial) trace.serial = tr->tag[0];
 }
-CUDA_CPU_QUIET void trace_take_turn() { pthread_mutex_lock(&trace.turn); }
-CUDA_CPU_QUIET void trace_give_turn() { pthread_mutex_unlock(&trace.turn); }
+CUDA_CPU_QUIET void trace_take_turn() {
+  turn_queue &q = trace.turn;
+  pthread_mutex_lock(&q.mutex);
+  const unsigned mine = q.asked++;
+  while (q.given != mine) pthread_cond_wait(&q.place[mine % 16].comes, &q.mutex);
+  pthread_mutex_unlock(&q.mutex);
+}
+CUDA_CPU_QUIET void trace_give_turn() {
+  turn_queue &q = trace.turn;
+  pthread_mutex_lock(&q.mutex);
+  pthread_cond_broadcast(&q.place[++q.given % 16].comes);
+  pthread_mutex_unlock(&q.mutex);
+}
 
 CUDA_CPU_QUIET void trace_drop(worker *w) {
-  pthread_mutex_lock(&trace.turn);
+  trace_take_turn();
   for (int t = 0; t < 1024; t++) {
     clock_drop(&w->tracer->threads[t].known);
     clock_drop(&w->tracer->threads[t].fenced);
@@ -991,7 +1010,7 @@ CUDA_CPU_QUIET void trace_drop(worker *w) {
   trace_forget(w->shared, shared_capacity);
   const symbol_table *const table = symbols();
   for (int i = 0; i < table->shared_count; i++) trace_forget(shared_address(table->shared[i]), table->shared[i].size);
-  pthread_mutex_unlock(&trace.turn);
+  trace_give_turn();
   munmap(w->tracer, sizeof(tracer));
 }
 

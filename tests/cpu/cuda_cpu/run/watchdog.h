@@ -13,9 +13,12 @@
 
 namespace cuda_cpu {
 
+const int looks_per_second = 4;
+
 struct watchdog {
-  int patience, seconds; /* without progress */
-  uint64_t progress;     /* a hash */
+  int patience;      /* seconds */
+  int looks;         /* without progress */
+  uint64_t progress; /* a hash */
 };
 
 CUDA_CPU_RARE uint64_t progress_of(const worker *w) {
@@ -60,12 +63,12 @@ CUDA_CPU_RARE void add_standing(text *what, pthread_t worker_thread, const launc
 CUDA_CPU_RARE void report_standing(const text *standing, const watchdog *dog, const launch *job) {
   char name[512];
   symbol_name(job->kernel, name, sizeof name);
-  fprintf(
-      stderr,
-      "CUDA stand-in: for %d s no thread has returned or got past a barrier in kernel %s%s\n"
-      "  If it waits there for what another thread writes: only barriers, atomics, fences, __ldcv and __nanosleep\n"
-      "  let other threads of its block run, and blocks start in order. (GPUKIT_CPU_WATCHDOG=SECONDS, 0 for never)\n",
-      dog->patience, name, standing->buffer);
+  fprintf(stderr,
+          "CUDA stand-in: for %d s no thread has returned or got past a barrier in kernel %s%s\n"
+          "  If it waits there for what another thread writes: only barriers, atomics, fences, __ldcv and __nanosleep\n"
+          "  let other threads of its block run, and at most 256 blocks run at once. (GPUKIT_CPU_WATCHDOG=SECONDS, 0 "
+          "for never)\n",
+          dog->patience, name, standing->buffer);
 }
 
 } // namespace cuda_cpu
