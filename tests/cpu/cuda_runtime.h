@@ -97,6 +97,7 @@
  *   - Blocks start in order, and as many run at once as there are workers. A block that waits for a later one does so
  *     for half a second; then up to 256 blocks run at once. All blocks of a cooperative launch do from its start.
  *   - __activemask() is the thread alone, and with it cooperative_groups::coalesced_threads().
+ *   - A shuffle from a lane outside its mask gives NaN, or -1 as an integer: CUDA leaves the value undefined.
  *   - Device memory is host memory: only ASan finds accesses outside of an allocation, and only GPUKIT_CPU_PROTECT
  *     those by the host, or by a kernel of another device without peer access. A crash ends the process. printf is the
  *     host's. Kernels run on worker threads, and see none of the caller's thread_local variables.

@@ -229,6 +229,43 @@ TEST(an_atomic_before_the_word_is_set) {
   EXPECT_SAID("atomic update by");
 }
 
+/* The three patterns of programs that are known to work which the README names, and each without its race. */
+template <class T> __device__ T plain(const T &x) { return x; }
+template <class T> __device__ T by_volatile(const T &x) { return *static_cast<const volatile T *>(&x); }
+template <bool Cured> __global__ void sum_by_cas(unsigned long long *sum) {
+  unsigned long long old = Cured ? by_volatile(*sum) : plain(*sum), assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(sum, assumed, assumed + 1);
+  } while (old != assumed);
+}
+template <bool Cured> __global__ void search_level(int *level, int now) {
+  const int v = static_cast<int>(threadIdx.x);
+  if ((Cured ? by_volatile(level[v]) : plain(level[v])) != now) return;
+  for (int w = 0; w < 64; w++) atomicCAS(level + w, 0, now + 1);
+}
+template <bool Cured> __global__ void shortest_by_way_of(int *d, int k) {
+  const unsigned i = threadIdx.y, j = threadIdx.x;
+  const int way = d[16 * i + static_cast<unsigned>(k)] + d[16 * static_cast<unsigned>(k) + j];
+  if (!Cured || way < d[16 * i + j]) d[16 * i + j] = min(d[16 * i + j], way);
+}
+TEST(patterns_of_programs_that_work) {
+  device_array<unsigned long long> sum(1);
+  device_array<int> level(64), d(256);
+  std::vector<int> from(64);
+  from[0] = 1;
+  const auto start = [&](auto add, auto search, auto step, int which) {
+    level.set(from);
+    if (which == 0) launch(add, 2, 64, 0, sum.p);
+    if (which == 1) launch(search, 1, 64, 0, level.p, 1);
+    if (which == 2) launch(step, 1, dim3(16, 16), 0, d.p, 3);
+  };
+  for (int which = 0; which < 3; which++) {
+    EXPECT_RACE(start(sum_by_cas<false>, search_level<false>, shortest_by_way_of<false>, which));
+    EXPECT_SILENCE(start(sum_by_cas<true>, search_level<true>, shortest_by_way_of<true>, which));
+  }
+}
+
 __global__ void read_while_added(int *p) {
   __shared__ int count;
   count = 0;
