@@ -28,7 +28,8 @@ made_of() {
 }
 
 driver='(^|[^A-Za-z0-9_])cu(Init|(Ctx|DeviceGet|Func|Launch|Library|Link|Mem|Module)[A-Za-z0-9]+) *\('
-# CUDA's names among those that a compiler's errors call undeclared, of which it often has long lists of others to offer.
+# Lists the names of CUDA that errors of the compiler, on stdin, call undeclared. What the compiler proposes instead often
+# does something else.
 undeclared() {
   escape=$(printf '\033')
   sed -nE "s/$escape\[[0-9;]*[mK]//g; /error:.*(declar|does not name a type|unknown type name)/ {

@@ -106,7 +106,7 @@ template <class Name, class Call> struct chosen_launch {
 
 template <class... P> constexpr int parameters(kernel_pointer<P...>) { return static_cast<int>(sizeof...(P)); }
 
-/* What stands in <<<>>> is too little or too much, which is one error: the arguments make no further one. */
+/* A launch with too few or too many parameters in <<<>>> is one error: what it returns takes any arguments. */
 constexpr bool can_launch(size_t count) { return count >= 2 && count <= 4; }
 struct no_launch {
   template <class... A> void operator()(A &&...) const {}
