@@ -44,9 +44,12 @@ static void fit_strict(const refit_data &data, const std::string &kept, refit_ta
 static void fit_mma(const refit_mma_data &data, const std::string &type, const gk__reduce_costs &reduce) {
   if (data.fitted.empty()) return;
   const refit_mma_table header = refit_mma_header(type);
-  const refit_mma_table fitted = refit_mma_fit({reduce, header.tiles}, data.fitted, 5000);
-  printf("\nmma.sync, %s: gk__mma_tiles, fitted to %zu shapes:\n\n%s", type.c_str(), data.fitted.size(),
-         refit_mma_initialiser(fitted).c_str());
+  const int steps = 8000;
+  const refit_mma_table start = {reduce, header.tiles}, fitted = refit_mma_fit(start, data.fitted, steps);
+  std::vector<refit_mma_shape> all = data.fitted;
+  all.insert(all.end(), data.checked.begin(), data.checked.end());
+  printf("\nmma.sync, %s: gk__mma_tiles, fitted to all %zu shapes; below, what a fit to half of them is worth:\n\n%s",
+         type.c_str(), all.size(), refit_mma_initialiser(refit_mma_fit(start, all, steps)).c_str());
   print_half("shapes that it was not fitted to", type, header, fitted, data.checked);
   print_half("shapes that it was fitted to", type, header, fitted, data.fitted);
 }

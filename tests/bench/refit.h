@@ -73,20 +73,23 @@ inline double refit_random(random_numbers *draw) { /* between -1 and 1 */
   return static_cast<double>(draw->below(1 << 20)) * 0x1p-19 - 1;
 }
 /* A random search. A step multiplies one number, all numbers of a group, or each of them by another random factor, and
- * stays where `badness` of the numbers is smaller. How wide the steps are follows from how often they stay. Once they
- * are very narrow they are wide again, since what choices lose has steps, and stretches without slope. */
+ * stays where `badness` of the numbers is smaller. How wide the steps are follows from how often they make it smaller.
+ * Once they are very narrow they are wide again, since what choices lose has steps, and stretches without slope. With a
+ * `heat` it is simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983): by chance a step also stays where `badness` is
+ * larger, at first by about that share of the first badness, in the end by a hundredth of it. */
 template <class Badness>
 std::vector<refit_number> refit_search(std::vector<refit_number> best, double smallest, int steps,
-                                       const Badness &badness, uint64_t seed = 1) {
-  const double widest = 1, narrowest = 0.002;
-  double least = badness(best);
+                                       const Badness &badness, uint64_t seed = 1, double heat = 0) {
+  const double widest = 1, narrowest = 0.002, cooling = exp(log(0.01) / steps);
+  double least = badness(best), now = least, temperature = heat * least;
+  std::vector<refit_number> current = best;
   random_numbers draw = random_from(seed);
   std::vector<double> widths(best.size() * 3,
                              widest); /* of the logs of the factors, for each number and kind of step */
   for (int step = 0; step < steps; step++) {
     const size_t i = draw.below(best.size()), kind = step % 2 ? 0 : 1 + draw.below(2);
     double &width = widths[kind * best.size() + i];
-    std::vector<refit_number> next = best;
+    std::vector<refit_number> next = current;
     double factor = exp(width * refit_random(&draw));
     for (size_t j = 0; j < next.size(); j++) {
       if (kind > 0 ? next[j].group != next[i].group : j != i) continue;
@@ -94,10 +97,12 @@ std::vector<refit_number> refit_search(std::vector<refit_number> best, double sm
       next[j].value = next[j].value * factor > smallest ? next[j].value * factor : smallest;
     }
     const double badness_of_next = badness(next);
-    const bool better = badness_of_next < least;
-    width *= better ? 1.5 : 0.9;
+    const double allowed = heat > 0 ? -temperature * log((1 + refit_random(&draw)) / 2) : 0;
+    width *= badness_of_next < now ? 1.5 : 0.9;
     if (width < narrowest) width = widest;
-    if (better) least = badness_of_next, best = next;
+    if (badness_of_next < now + allowed) now = badness_of_next, current = next;
+    if (now < least) least = now, best = current;
+    temperature *= cooling;
   }
   return best;
 }

@@ -88,11 +88,23 @@ inline refit_choice refit_choose(const refit_mma_table &table, const refit_mma_s
 
 /* --- The fit ------------------------------------------------------------------------------------------------------*/
 
-/* From the table `start`, the best of three searches of so many steps, because one may end where no step helps. The
- * numbers have three digits after the point, as in the header. */
+/* What a fit makes small: what the choices lose, of which a large loss counts more than two halves of it, and a little
+ * of how far the estimates are off. */
+inline double refit_mma_badness(const refit_mma_table &table, const std::vector<refit_mma_shape> &shapes) {
+  double sum = 0;
+  for (const refit_mma_shape &shape : shapes) {
+    const refit_choice choice = refit_choose(table, shape);
+    if (choice.taken_us == HUGE_VAL) continue;
+    const double lost = log(choice.taken_us / choice.best_us);
+    sum += lost + 2 * lost * lost + 0.01 * choice.error;
+  }
+  return sum;
+}
+/* From the table `start`, the best of three searches of so many steps. The numbers have three digits after the point, as
+ * in the header. */
 inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::vector<refit_mma_shape> &shapes,
                                      int steps) {
-  const double smallest = 0.001;
+  const double smallest = 0.001, heat = 0.06;
   const size_t number_count = start.tiles.size() * REFIT_MMA_NUMBERS;
   refit_mma_table table = start;
   std::vector<refit_number> numbers;
@@ -102,12 +114,12 @@ inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::ve
   };
   const auto badness = [&](const std::vector<refit_number> &all) {
     take(all);
-    return refit_badness(table, shapes, 0);
+    return refit_mma_badness(table, shapes);
   };
   std::vector<refit_number> best = numbers;
   double least = badness(numbers);
   for (uint64_t seed = 1; seed <= 3; seed++) {
-    const std::vector<refit_number> found = refit_search(numbers, smallest, steps, badness, seed);
+    const std::vector<refit_number> found = refit_search(numbers, smallest, steps, badness, seed, heat);
     const double badness_of_found = badness(found);
     if (badness_of_found < least) least = badness_of_found, best = found;
   }
