@@ -73,6 +73,9 @@ traced   := -fsanitize=thread $(if $(clang),-mllvm -tsan-distinguish-volatile=1 
               -mllvm -tsan-instrument-read-before-write=1,--param tsan-distinguish-volatile=1 -fno-tree-sra -Wno-tsan)
 counted  := -fsanitize-coverage=trace-pc
 catching := $(if $(findstring apple,$(target)),,-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset) -ldl
+# Local variables of users that are not initialised do not happen to be 0 (g++ 12 or newer, and clang++).
+patterned = $(shell $(CXX) -ftrivial-auto-var-init=pattern -E -x c++ /dev/null >/dev/null 2>&1 && \
+              echo -ftrivial-auto-var-init=pattern)
 # The stand-in: tests take longer to compile than to run, the tour does not. Lines of inlined functions take -g, and a
 # third of the time again: the tests of the race checker itself have it.
 compile.cpu      = $(CXX) -Og $(CPU_FLAGS) $(STRICT) -x c++
@@ -84,8 +87,8 @@ compile.checker  = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) -x c++
 compile.counters = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(counted) -x c++
 compile.lesson   = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) -x c++
 compile.coverage = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path -x c++
-compile.user     = $(CXX) $(CPU_FLAGS) -g $(AS_NVCC) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),$(traced)) \
-                     $(if $(STATS),$(counted)) -x c++
+compile.user     = $(CXX) $(CPU_FLAGS) -g $(AS_NVCC) $(patterned) $(if $(ASAN),-O1 $(asan),-O2) \
+                     $(if $(RACES)$(STATS),$(traced)) $(if $(STATS),$(counted)) -x c++
 plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -I . -pthread $(AS_NVCC) $(if $(ASAN),$(asan)) # C beside it
 # Where the program and the runtime both have the code of a function the one that is linked first wins: the better
 # optimised one, but the program's own where accesses and branches are counted.

@@ -206,3 +206,51 @@ TEST(bad_input) {
   EXPECT_EQ(count.get(0), 10);
   EXPECT_OK(gk_scratch_destroy(&small));
 }
+
+/* --- graphs --- */
+
+/* What a graph has recorded works on the elements that are there at each launch. */
+TEST(captured) {
+  const size_t n = 30000;
+  std::vector<float> host(n);
+  gk_array<float> x(n), kept(n), flagged(n);
+  gk_array<int> item_flags(n);
+  gk_array<unsigned> count(2);
+  gk_scratch scratch = {};
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t ready;
+  EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  EXPECT_OK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(n, sizeof(float)), stream));
+  EXPECT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  EXPECT_OK(gk_fill(kept, n, -1.0f, stream));
+  EXPECT_OK(gk_copy(x, item_flags, n, stream));
+  EXPECT_OK(gk_select(x, kept, count.data(), n, below{50}, stream, &scratch));
+  EXPECT_OK(gk_select_flagged(x, item_flags, flagged, count.data() + 1, n, stream, &scratch));
+  EXPECT_OK(cudaStreamEndCapture(stream, &graph));
+  EXPECT_OK(cudaGraphInstantiate(&ready, graph, 0));
+  for (uint64_t launch = 0; launch < 3; launch++) {
+    for (size_t i = 0; i < n; i++) host[i] = static_cast<float>(uniform(71 + launch, i, 0, 99));
+    EXPECT_OK(cudaMemcpy(x.data(), host.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+    EXPECT_OK(cudaGraphLaunch(ready, stream));
+    EXPECT_OK(cudaStreamSynchronize(stream));
+    std::vector<float> low, nonzero;
+    for (const float value : host) {
+      if (value < 50) low.push_back(value);
+      if (static_cast<int>(value) != 0) nonzero.push_back(value);
+    }
+    EXPECT_EQ(count.get(0), low.size());
+    EXPECT_EQ(count.get(1), nonzero.size());
+    nonzero.resize(n), low.resize(n, -1.0f);
+    std::vector<float> by_value(n), by_flags(n);
+    kept.copy_to(by_value);
+    flagged.copy_to(by_flags);
+    std::fill(by_flags.begin() + static_cast<std::ptrdiff_t>(count.get(1)), by_flags.end(), 0.0f);
+    EXPECT_SAME(by_value, low, "launch %d", static_cast<int>(launch));
+    EXPECT_SAME(by_flags, nonzero, "launch %d, by flags", static_cast<int>(launch));
+  }
+  EXPECT_OK(cudaGraphExecDestroy(ready));
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+  EXPECT_OK(cudaStreamDestroy(stream));
+}

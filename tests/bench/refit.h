@@ -2,7 +2,8 @@
  * all fits share, and the fit of strict products; that of mma.sync is in refit_mma.h. Plain C++: nothing here needs a
  * GPU. Include gpukit.cuh first.
  *
- * Each type is fitted on its own. Every other shape of a type is fitted to; the others say what the result is worth. */
+ * Each type is fitted on its own. Every other shape of a type is fitted to; the others say what the result is worth.
+ * What is printed of mma.sync is then fitted to all shapes. */
 #ifndef BENCH_REFIT_H
 #define BENCH_REFIT_H
 

@@ -28,7 +28,21 @@ refuses 'cudaGraphNodeGetType(0, 0); cudaIpcMemHandle_t h; *p = __vabs7(1); othe
   'make cpu: the stand-in for CUDA has no __vabs7, cudaGraphNodeGetType, cudaIpcMemHandle_t'
 refuses 'none(p);' 'none'
 ! grep -q 'the stand-in for CUDA has no' "$temp/out" || fail "a name that is not CUDA's"
-
+# A local variable that is not initialised has no value that happens to be right.
+cat >"$temp/it.cu" <<'END'
+#include <stdio.h>
+__global__ void k() {
+  float sum;
+  for (int i = 0; i < 3; i++) sum += 1;
+  printf("%g.\n", sum);
+}
+int main() {
+  k<<<1, 1>>>();
+  cudaDeviceSynchronize();
+}
+END
+cpu || fail 'a local variable that is not initialised'
+! grep -q '^3[.]' "$temp/out" || fail 'a sum from nowhere is right'
 
 # compiles yes|no FLAGS WHY: whether make cpu makes the object of it.cu again, which is given the date of an old one
 compiles() {

@@ -1,6 +1,6 @@
 /* A launch: blocks are taken in order by worker threads, one worker for each core, or more if blocks wait for later ones.
- * The thread that launches only waits,
- * so that kernels see none of its thread-local variables, `__shared__` ones included. */
+ * The thread that launches only waits, so that kernels see none of its thread-local variables, `__shared__` ones
+ * included. */
 #pragma once
 #pragma GCC system_header
 
