@@ -100,8 +100,8 @@ inline double refit_mma_badness(const refit_mma_table &table, const std::vector<
   }
   return sum;
 }
-/* From the table `start`, the best of three searches of so many steps. The numbers have three digits after the point, as
- * in the header. */
+/* From the table `start`, the best of three searches by simulated annealing and of as many steps downhill. Numbers that
+ * make no difference stay. All have three digits after the point, as in the header. */
 inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::vector<refit_mma_shape> &shapes,
                                      int steps) {
   const double smallest = 0.001, heat = 0.06;
@@ -119,9 +119,15 @@ inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::ve
   std::vector<refit_number> best = numbers;
   double least = badness(numbers);
   for (uint64_t seed = 1; seed <= 3; seed++) {
-    const std::vector<refit_number> found = refit_search(numbers, smallest, steps, badness, seed, heat);
+    const std::vector<refit_number> found =
+        refit_search(refit_search(numbers, smallest, steps, badness, seed, heat), smallest, steps, badness, seed);
     const double badness_of_found = badness(found);
     if (badness_of_found < least) least = badness_of_found, best = found;
+  }
+  for (size_t i = 0; i < number_count; i++) {
+    std::vector<refit_number> with_old = best;
+    with_old[i].value = numbers[i].value;
+    if (badness(with_old) <= least) best = with_old;
   }
   take(best);
   for (size_t i = 0; i < number_count; i++) {
