@@ -12803,7 +12803,7 @@ GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
   if (code == cudaSuccess)
     *timer = created;
   else
-    cudaEventDestroy(created.begin);
+    gk__forget_returned_error(cudaEventDestroy(created.begin));
   return gk__failed(code, __func__);
 }
 
@@ -13060,7 +13060,7 @@ static cudaError_t gk__create_scratch(const char *call, gk_scratch *scratch, siz
   if (code == cudaSuccess)
     *scratch = created;
   else
-    cudaFree(created.ptr);
+    gk__forget_returned_error(cudaFree(created.ptr));
   return gk__failed(code, call);
 }
 
@@ -13092,7 +13092,7 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
   GK_TRY(gk__failed(cudaGetDevice(&scratch->device), what));
   GK_TRY(gk__temporary_memory(&scratch->ptr, bytes, what, stream));
   const cudaError_t code = cudaMemsetAsync(scratch->ptr, 0, bytes, stream);
-  if (code != cudaSuccess) cudaFreeAsync(scratch->ptr, stream);
+  if (code != cudaSuccess) gk__forget_returned_error(cudaFreeAsync(scratch->ptr, stream));
   return gk__failed(code, what);
 }
 
@@ -13437,8 +13437,10 @@ GK__SAVED_MACROS(GK__POP)
  *                                      run_limit, run_m, run_n: vector_limit, vector_m, vector_n
  *             GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
  *           gk_matmul_scratch_bytes() is one number for all shapes.
- *           Private, without replacement: gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y,
- *           gk__time_begin/next/scope, gk__check_cuda/status/launch.
+ *           No longer public: gk_reduce_plan, gk_scan_plan, gk_split_k, gk_stride_1d/x/y, gk_time_begin/next/scope,
+ *           gk_check_cuda/status/launch.
+ *           Refused: a GK_CHECK of what is no integer or enumeration, a functor whose identity() has another type than
+ *           its results, or, in a warp or a block, than the values.
  *           Template arguments of array calls are the types of the arguments, which may be gk_array: they are deduced.
  *           New: gk_array, gk_reduce_value, gk_reduce_rows, gk_reduce_columns, gk_computed, gk_dot,
  *           gk_scan_inclusive_sum, gk_scan_exclusive_sum, gk_scan_rows_inclusive, gk_scan_rows_exclusive, gk_select,

@@ -543,6 +543,23 @@ TEST(provoke_exceptions_leave_no_events) {
 #endif
 }
 
+/* Where freeing fails, too, the call returns the first error, and leaves neither behind. */
+TEST(provoke_second_failures) {
+#ifdef CUDA_ON_CPU
+  gk_timer timer = {};
+  gk_scratch scratch = {};
+  cuda_cpu_fail("cudaEventCreate:2:cudaErrorMemoryAllocation,cudaEventDestroy:1:cudaErrorUnknown");
+  EXPECT_EQ(gk_timer_create(&timer), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  cuda_cpu_fail("cudaMemsetAsync:1:cudaErrorUnknown,cudaFree:1:cudaErrorInvalidValue");
+  EXPECT_EQ(gk_scratch_create(&scratch, 1, 0), cudaErrorUnknown);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  cuda_cpu_fail(NULL);
+#else
+  SKIP("only on the stand-in: it fails calls");
+#endif
+}
+
 static __global__ void launched_once() {}
 static __global__ void launched_by_another() {}
 TEST(time_prints_rates_and_first_launches) {
