@@ -4007,8 +4007,8 @@ cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const
     return GK__INVALID("%s: n = %zu elements of %zu bytes are more than memory can address", call, n, most_bytes);
   GK_TRY(gk__check_array(call, "input", input, n));
   GK_TRY(gk__check_array(call, "output", output, n_out));
-  const void *const from = gk__memory_of(gk__input_of(input)), *const to = gk__input_of(output);
-  if (n > 1 && n_out == n && from == to && item_bytes != out_bytes)
+  const void *const input_memory = gk__memory_of(gk__input_of(input)), *const output_memory = gk__input_of(output);
+  if (n > 1 && n_out == n && input_memory == output_memory && item_bytes != out_bytes)
     return GK__INVALID("%s: output is input, but its elements have %zu bytes, and those of input %zu", call, out_bytes,
                        item_bytes);
   return cudaSuccess;
