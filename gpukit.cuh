@@ -2849,14 +2849,15 @@ template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_
 
 /* --- Operators ---------------------------------------------------------------------------------------------------*/
 
+/* The type that a functor combines two of its values to. */
+template <class Functor>
+using gk__combined = decltype(std::declval<const Functor &>()(std::declval<const Functor &>().identity(),
+                                                              std::declval<const Functor &>().identity()));
 /* Whether Functor is an operator: it has operator() and identity(). If not, an assertion in gk__functor_of says so, and
  * a placeholder, which is a sum, takes its place, so that no further errors follow. */
 template <class Functor, class = void> struct gk__is_operator : std::false_type {};
 template <class Functor>
-struct gk__is_operator<Functor,
-                       decltype(static_cast<void>(std::declval<const Functor &>()(
-                           std::declval<const Functor &>().identity(), std::declval<const Functor &>().identity())))>
-    : std::true_type {};
+struct gk__is_operator<Functor, decltype(static_cast<void>(std::declval<gk__combined<Functor>>()))> : std::true_type {};
 template <class Acc> struct gk__placeholder : gk_sum<Acc> {
   template <class Operator> GK__HD gk__placeholder(const Operator &) {}
 };
@@ -2872,10 +2873,7 @@ template <class Functor, class Acc>
 struct gk__works_in<Functor, Acc, true> : std::is_same<typename gk__working<Functor>::type, Acc> {};
 template <class Functor, bool HasType = gk__is_operator<Functor>::value> struct gk__is_closed : std::true_type {};
 template <class Functor>
-struct gk__is_closed<Functor, true>
-    : gk__works_in<Functor, typename std::decay<decltype(std::declval<const Functor &>()(
-                                std::declval<const Functor &>().identity(),
-                                std::declval<const Functor &>().identity()))>::type> {};
+struct gk__is_closed<Functor, true> : gk__works_in<Functor, typename std::decay<gk__combined<Functor>>::type> {};
 
 /* What a tag stands for: a functor, in gk__widened or gk__carried types. Indexed: it combines values of type gk_arg. */
 template <class Operator> struct gk__tag { static const bool is_tag = false; };

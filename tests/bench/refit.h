@@ -50,15 +50,18 @@ template <class Table, class Shape> refit_losses refit_losses_by(const Table &ta
   return result;
 }
 
-/* What a fit makes small: what the choices lose, a tenth of how far the estimates are off, and `not_measured` for each
- * choice that was not measured. Shapes of which no measured plan is the planner's have no part in it. */
+/* What a fit makes small: what the choices lose, `of_squares` of its squares, so that a large loss counts more than two
+ * halves of it, `of_errors` of how far the estimates are off, and `not_measured` for each choice that was not measured.
+ * Shapes of which no measured plan is the planner's have no part in it. */
 template <class Table, class Shape>
-double refit_badness(const Table &table, const std::vector<Shape> &shapes, double not_measured) {
+double refit_badness(const Table &table, const std::vector<Shape> &shapes, double not_measured, double of_errors = 0.1,
+                     double of_squares = 0) {
   double sum = 0;
   for (const Shape &shape : shapes) {
     const refit_choice choice = refit_choose(table, shape);
     if (choice.taken_us == HUGE_VAL) continue;
-    sum += log(choice.taken_us / choice.best_us) + 0.1 * choice.error + (choice.is_measured ? 0 : not_measured);
+    const double lost = log(choice.taken_us / choice.best_us);
+    sum += lost + of_squares * lost * lost + of_errors * choice.error + (choice.is_measured ? 0 : not_measured);
   }
   return sum;
 }

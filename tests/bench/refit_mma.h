@@ -88,23 +88,11 @@ inline refit_choice refit_choose(const refit_mma_table &table, const refit_mma_s
 
 /* --- The fit ------------------------------------------------------------------------------------------------------*/
 
-/* What a fit makes small: what the choices lose, of which a large loss counts more than two halves of it, and a little
- * of how far the estimates are off. */
-inline double refit_mma_badness(const refit_mma_table &table, const std::vector<refit_mma_shape> &shapes) {
-  double sum = 0;
-  for (const refit_mma_shape &shape : shapes) {
-    const refit_choice choice = refit_choose(table, shape);
-    if (choice.taken_us == HUGE_VAL) continue;
-    const double lost = log(choice.taken_us / choice.best_us);
-    sum += lost + 2 * lost * lost + 0.01 * choice.error;
-  }
-  return sum;
-}
 /* From the table `start`, the best of three searches by simulated annealing and of as many steps downhill. Numbers that
  * make no difference stay. All have three digits after the point, as in the header. */
 inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::vector<refit_mma_shape> &shapes,
                                      int steps) {
-  const double smallest = 0.001, heat = 0.06;
+  const double smallest = 0.001, heat = 0.06, of_errors = 0.01, of_squares = 2;
   const size_t number_count = start.tiles.size() * REFIT_MMA_NUMBERS;
   refit_mma_table table = start;
   std::vector<refit_number> numbers;
@@ -114,7 +102,7 @@ inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::ve
   };
   const auto badness = [&](const std::vector<refit_number> &all) {
     take(all);
-    return refit_mma_badness(table, shapes);
+    return refit_badness(table, shapes, 0, of_errors, of_squares);
   };
   std::vector<refit_number> best = numbers;
   double least = badness(numbers);

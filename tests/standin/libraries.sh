@@ -2,15 +2,7 @@
 # Runs programs that use CUDA's libraries by make cpu: the parts that the stand-in has, with the same results, or one
 # line that names the package that is missing; and one line for what it does not have.
 set -u
-temp=$(mktemp -d) || exit 1
-trap 'rm -rf "$temp"' EXIT
-failed=0
-cpu() { make -s cpu FILE="$1" >"$temp/out" 2>&1; }
-fail() {
-  echo "$*:"
-  sed 's/^/    /' "$temp/out" | head -n 20
-  failed=1
-}
+. tests/standin/tries.sh
 
 for program in tests/standin/libraries/*.cu; do
   cpu "$program" && grep -qx ok "$temp/out" && continue
