@@ -7151,23 +7151,23 @@ typedef gk__f64_shape<32, 64, 16, 2, 0, true> gk__f64_32x64_in_turn;
 #ifdef GK__PASS_SM_90
 /* A ring of stages in shared memory between producers and consumers: the current stage, and the phase (the parity) that
  * its barriers wait for. Each stage has a full and an empty mbarrier. */
-template <int Stages, int StageBytes> struct gk__pipeline_state {
+template <int StageBytes> struct gk__pipeline_state {
   unsigned data, barriers; /* addresses of the first stage and of its full barrier */
-  unsigned stage_idx, phase;
+  unsigned stages, stage_idx, phase;
   GK__D unsigned stage_address() const { return data + stage_idx * StageBytes; }
   GK__D unsigned full_barrier() const { return barriers + stage_idx * 8; }
-  GK__D unsigned empty_barrier() const { return barriers + (Stages + stage_idx) * 8; }
+  GK__D unsigned empty_barrier() const { return barriers + (stages + stage_idx) * 8; }
   GK__D void advance() {
-    if (++stage_idx == Stages) {
+    if (++stage_idx == stages) {
       stage_idx = 0;
       phase ^= 1;
     }
   }
   /* By one thread, before the other threads use a barrier: how many arrivals complete the barriers. */
   GK__D void init_barriers(unsigned full_count, unsigned empty_count) const {
-    for (unsigned i = 0; i < Stages; i++) {
+    for (unsigned i = 0; i < stages; i++) {
       gk__ptx_mbarrier_init(barriers + i * 8, full_count);
-      gk__ptx_mbarrier_init(barriers + (Stages + i) * 8, empty_count);
+      gk__ptx_mbarrier_init(barriers + (stages + i) * 8, empty_count);
     }
   }
 };
@@ -7177,7 +7177,7 @@ template <int Stages, int StageBytes> struct gk__pipeline_state {
 template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
-  typedef gk__pipeline_state<Shape::stages, Shape::stage_bytes> pipeline;
+  typedef gk__pipeline_state<Shape::stage_bytes> pipeline;
   static const int pad = gk__row_padding<double, true>::items;
   static const int a_row = KMajorA ? Shape::bk + pad : 1, a_k = KMajorA ? 1 : Shape::bm + pad;
   static const int b_col = KMajorB ? Shape::bk + pad : 1, b_k = KMajorB ? 1 : Shape::bn + pad;
@@ -7296,8 +7296,8 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
   const int t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(double, ring);
   __shared__ unsigned long long barriers[2 * Shape::stages];
-  gk__pipeline_state<Shape::stages, Shape::stage_bytes> pipe = {gk__shared_address(ring), gk__shared_address(barriers),
-                                                                0, 0};
+  gk__pipeline_state<Shape::stage_bytes> pipe = {gk__shared_address(ring), gk__shared_address(barriers), Shape::stages,
+                                                 0, 0};
   if (t == 0) pipe.init_barriers(Shape::producers, Shape::consumers);
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -8918,6 +8918,7 @@ struct gk__wgmma_cluster {
 struct gk__wgmma_params {
   gk__tensor_map a, longer_a, b, c;
   unsigned k, k_blocks;                    /* k_blocks: of one block of a cluster */
+  unsigned stages;                         /* of the ring of a block */
   unsigned row_count, col_count, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
   gk__wgmma_cluster cluster;
   unsigned tiles_m, tiles_n;     /* of one C, in the tiles of a cluster */
@@ -8936,21 +8937,21 @@ template <class Out, class Func> struct gk__wgmma_args : gk__wgmma_params {
   explicit gk__wgmma_args(const gk__matmul_output<Out, float, Func> &of_c) : gk__wgmma_params(), output(of_c) {}
 };
 
-/* A kernel configuration: a tile of Rows x Cols. InRegisters: b, which is MN-major, is the first operand of wgmma and
- * goes through registers. So the accumulators have the columns of the tile as their rows. */
-template <int Products, int Rows, int Cols, int Stages, bool InRegisters = false> struct gk__wgmma_shape {
+/* A kernel configuration: a tile of Rows x Cols. A multiprocessor holds Resident blocks at most. InRegisters: b, which
+ * is MN-major, is the first operand of wgmma and goes through registers. So the accumulators have the columns of the
+ * tile as their rows. */
+template <int Products, int Rows, int Cols, int Resident, bool InRegisters = false> struct gk__wgmma_shape {
   typedef std::integral_constant<bool, InRegisters> in_registers;
   static const int products = Products, terms = Products > 1 ? GK__BF16_TERMS : 1, row_count = Rows, col_count = Cols,
-                   stages = Stages;
+                   resident = Resident;
   static const int m64_count = !InRegisters && Rows > 128 ? 2 : 1; /* wgmma tiles of 64 rows per consumer warpgroup */
   static const int consumers = InRegisters ? Cols / 64 : Rows / 64 / m64_count, thread_count = 128 * (consumers + 1);
   static const int acc_count = (InRegisters ? Rows : Cols) / 2; /* accumulators of a thread in a tile of 64 rows */
   static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = terms * (a_bytes + b_bytes);
-  static const int staging_offset = stages * stage_bytes; /* two boxes of C for each consumer */
-  static const int barriers_offset = staging_offset + consumers * 2 * gk__swizzled_boxes::box_bytes;
-  static const int smem = barriers_offset + stages * 16 + 8 + 1024; /* the swizzle needs boxes aligned to 1024 bytes */
-  /* setmaxnreg: the producer gives registers to the consumers. Each thread starts with at most 168. */
-  static const bool reallocates_registers = consumers > 1;
+  static const int staging_bytes = consumers * 2 * gk__swizzled_boxes::box_bytes; /* two boxes of C for each consumer */
+  /* setmaxnreg: the producer gives registers to the consumers. Each thread starts with at most 168. Tiles of which a
+   * multiprocessor holds several are so small that their consumers need no more than they start with. */
+  static const bool reallocates_registers = consumers > 1 && Resident == 1;
 };
 
 #ifdef GK__PASS_SM_90A
@@ -8968,22 +8969,22 @@ template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Coun
 }
 
 /* The pipeline state of a warpgroup. */
-template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stages, Shape::stage_bytes> {
+template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stage_bytes> {
   unsigned slabs_stored; /* of C, by this warpgroup */
   /* A stage is released to the blocks that load it: this one, and those that share a or b with it, whose ranks differ
    * in one bit. One lane of each consumer warp releases to each. */
   unsigned release_count, release_barriers; /* release_barriers: those of the block that this lane releases to */
-  unsigned char *ring;
-  typedef gk__pipeline_state<Shape::stages, Shape::stage_bytes> base;
-  GK__D gk__wgmma_pipeline(unsigned char *shared, const gk__wgmma_cluster &cluster)
-      : base{gk__shared_address(shared), gk__shared_address(shared) + Shape::barriers_offset, 0, 0}, slabs_stored(0),
-        release_count(1 + cluster.tile_shift()),
+  unsigned char *staging;
+  typedef gk__pipeline_state<Shape::stage_bytes> base;
+  GK__D gk__wgmma_pipeline(unsigned char *shared, const gk__wgmma_params &p)
+      : base{gk__shared_address(shared) + Shape::staging_bytes,
+             gk__shared_address(shared) + Shape::staging_bytes + p.stages * Shape::stage_bytes, p.stages, 0, 0},
+        slabs_stored(0), release_count(1 + p.cluster.tile_shift()),
         release_barriers(gk__ptx_mapa_shared_cluster(
-            this->barriers, cluster.rank() ^ (threadIdx.x % 32 < release_count ? threadIdx.x % 32 : 0))),
-        ring(shared) {}
-  GK__D unsigned char *staging() const { return ring + Shape::staging_offset; }
+            this->barriers, p.cluster.rank() ^ (threadIdx.x % 32 < release_count ? threadIdx.x % 32 : 0))),
+        staging(shared) {}
   /* Completes when all partials of the cluster reduction have arrived. */
-  GK__D unsigned reduce_barrier() const { return this->barriers + Shape::stages * 16; }
+  GK__D unsigned reduce_barrier() const { return this->barriers + this->stages * 16; }
   /* Called by one thread, before other threads use a barrier. Both producers arrive at a full barrier, and each warp of
    * the consumers of all blocks that use a stage at an empty one. */
   GK__D void init_barriers() const {
@@ -8995,7 +8996,7 @@ template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::sta
   /* Called by all lanes of a warp that has read stage idx. */
   GK__D void release(unsigned idx) const {
     if (threadIdx.x % 32 < release_count)
-      gk__ptx_mbarrier_arrive_shared_cluster(release_barriers + (Shape::stages + idx) * 8);
+      gk__ptx_mbarrier_arrive_shared_cluster(release_barriers + (this->stages + idx) * 8);
   }
 };
 
@@ -9079,7 +9080,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
   if (p.cluster.tile_shift() == 0) return;
   /* Other blocks of the cluster arrive at the empty barriers of this one, which must not exit before. */
   GK__UNROLL_BY(1)
-  for (unsigned i = 0; i < Shape::stages; i++, pipe.advance())
+  for (unsigned i = 0; i < pipe.stages; i++, pipe.advance())
     gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
 }
 
@@ -9400,7 +9401,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Bloc
   typedef gk__wgmma_slab<Out> slab_type;
   const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slabs = Count / slab_type::acc_count;
   const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
-  unsigned char *const staging = pipe.staging() + group * (2 * slab_bytes);
+  unsigned char *const staging = pipe.staging + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0;
   if (p.output.beta == 0) {
     GK__UNROLL
@@ -9510,11 +9511,11 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Out, Func> &p, const float (&
 #endif /* GK__PASS_SM_90A */
 
 template <class Shape, class Element, class Out, class Func>
-__global__ void __launch_bounds__(Shape::thread_count, 1)
+__global__ void __launch_bounds__(Shape::thread_count, Shape::resident)
     gk__wgmma_kernel(const __grid_constant__ gk__wgmma_args<Out, Func> p) {
 #ifdef GK__PASS_SM_90A
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()), p.cluster);
+  gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()), p);
   if (threadIdx.x == 0) {
     pipe.init_barriers();
     gk__ptx_prefetch_tensormap(&p.a);
@@ -9635,14 +9636,25 @@ inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
 /* A kernel, and what a launch needs to know of its shape. */
 template <class Out, class Func> struct gk__wgmma_tile_kernel {
   gk__kernel<gk__wgmma_args<Out, Func>> kernel;
-  unsigned row_count, col_count, terms, thread_count, smem;
+  unsigned row_count, col_count, terms, thread_count, resident, stage_bytes, staging_bytes;
   bool in_registers;
+  /* Dynamic shared memory for the staging buffers and a ring. The swizzle needs boxes aligned to 1024 bytes. */
+  unsigned smem(unsigned stages) const { return 1024 + staging_bytes + stages * (stage_bytes + 16) + 8; }
+  /* The stages of a ring, if so many blocks share the 228 KiB of a multiprocessor, of which CUDA takes one for each. */
+  unsigned stages(unsigned blocks) const { return (228 * 1024 / blocks - 1024 - smem(0)) / (stage_bytes + 16); }
 };
 template <class Shape, class Element, class Out, class Func>
 gk__wgmma_tile_kernel<Out, Func> gk__wgmma_tile_kernel_of() {
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
-  return {kernel,      Shape::row_count,          Shape::col_count, Shape::terms, Shape::thread_count,
-          Shape::smem, Shape::in_registers::value};
+  return {kernel,
+          Shape::row_count,
+          Shape::col_count,
+          Shape::terms,
+          Shape::thread_count,
+          Shape::resident,
+          Shape::stage_bytes,
+          Shape::staging_bytes,
+          Shape::in_registers::value};
 }
 /* Sets the arguments of the kernel but for the tiles of a launch. Returns false if TMA cannot address the matrices. */
 template <class Element, class Out, class Func>
@@ -9691,6 +9703,17 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.b_batched = b.stride_batch && x.batch > 1;
   return true;
 }
+/* How many blocks share a multiprocessor. If it has several tiles to compute, and k is short, one block stores its tile
+ * while the others multiply: 1000 products of 64 x 64 x 64 of half types take 0.70 of the time, of 80 x 48 x 48 0.84
+ * (H200). But then each block has fewer stages. If they hold less than half of its k, products take longer: 1.10 times
+ * for 300 of 128 x 128 x 1024. */
+template <class Out, class Func>
+unsigned gk__wgmma_resident_blocks(const gk__wgmma_tile_kernel<Out, Func> &tile_kernel, unsigned k_blocks,
+                                   bool has_several_tiles) {
+  unsigned blocks = has_several_tiles ? tile_kernel.resident : 1;
+  while (blocks > 1 && k_blocks > 2 * tile_kernel.stages(blocks)) blocks--;
+  return blocks;
+}
 /* Launches the kernel, as often as needed. The blocks are persistent. Those that split the k of their tiles have one
  * each, because gk__cluster_reduce uses its barrier and the room of the operands once. */
 template <class Element, class Out, class Func>
@@ -9701,20 +9724,23 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const
   if (x.max_blocks > 0 && x.max_blocks < cluster.size()) cluster.row_shift = cluster.col_shift = 0; /* the same bits */
   if (!gk__wgmma_set_args(&p, tile_kernel, x, cluster, sms))
     return GK__INVALID("gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k, x.batch);
-  const size_t size = cluster.size(), most = x.limited(gk__clusters_at_once(sms, cluster.size()) * size);
+  const unsigned tiles = p.tiles_m * p.tiles_n * static_cast<unsigned>(x.batch), size = cluster.size(),
+                 clusters = gk__clusters_at_once(sms, size);
+  const unsigned resident = gk__wgmma_resident_blocks(tile_kernel, p.k_blocks, tiles > clusters);
+  p.stages = tile_kernel.stages(resident);
+  const size_t most = x.limited(size_t(clusters) * size * resident);
   const unsigned at_once = most > size ? static_cast<unsigned>(most / size) : 1;
-  const unsigned tiles = p.tiles_m * p.tiles_n * static_cast<unsigned>(x.batch);
   /* Blocks that begin together read the same operands from L2 at the same time. Persistent blocks drift apart, so a
    * launch has as many waves of tiles as make 768 stages of k. In one launch, 16384 x 16384 x 16384 takes 1.64 (tf32)
    * and 1.21 (bf16) times as long, 12000 x 12000 x 12000 1.3; of 102 products none takes less than 0.98 (H100). */
   const unsigned launch_stages = 768;
   const unsigned launch_tiles = at_once * (cluster.k_shift > 0 ? 1 : gk_ceil_div(launch_stages, p.k_blocks));
-  tile_kernel.kernel.cluster_blocks = cluster.size();
+  tile_kernel.kernel.cluster_blocks = size;
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, blocks = left < at_once ? left : at_once;
     p.end_tile = left < launch_tiles ? tiles : p.first_tile + launch_tiles;
-    GK_TRY(gk__launch_kernel("gk_matmul", tile_kernel.kernel, blocks * cluster.size(), tile_kernel.thread_count,
-                             tile_kernel.smem, call.stream, p));
+    GK_TRY(gk__launch_kernel("gk_matmul", tile_kernel.kernel, blocks * size, tile_kernel.thread_count,
+                             tile_kernel.smem(p.stages), call.stream, p));
   }
   return cudaSuccess;
 }
@@ -9794,8 +9820,8 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
   return best;
 }
 /* A tile, and its cost. */
-template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead> struct gk__wgmma_tile {
-  template <int Products, bool InRegisters> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, InRegisters>;
+template <int Rows, int Cols, int Resident, unsigned KBlockTime, unsigned Overhead> struct gk__wgmma_tile {
+  template <int Products, bool InRegisters> using shape = gk__wgmma_shape<Products, Rows, Cols, Resident, InRegisters>;
   static gk__wgmma_tile_cost cost(unsigned products) { return {Rows, Cols, KBlockTime * products, Overhead}; }
 };
 /* A set of tiles. k > 0. */
@@ -9844,31 +9870,31 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   }
 };
 
-typedef gk__wgmma_tile<128, 128, 6, 276, 1133> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 8, 192, 693> gk__wgmma_64_128;
-typedef gk__wgmma_tile<64, 64, 12, 114, 402> gk__wgmma_64_64;
+typedef gk__wgmma_tile<128, 128, 1, 276, 1133> gk__wgmma_128_128;
+typedef gk__wgmma_tile<64, 128, 2, 192, 693> gk__wgmma_64_128;
+typedef gk__wgmma_tile<64, 64, 3, 114, 402> gk__wgmma_64_64;
 /* The tiles of half-precision types, with both operands in shared memory. With 256 x 128 and 64 x 192, too, the choices
  * for 628 products would take 0.3 % less time; for 13 of them more than 10 %, at most 22 %. */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
-    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 4, 499, 2126>, gk__wgmma_tile<128, 192, 4, 388, 1711>,
-                      gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_tile<128, 64, 8, 183, 647>, gk__wgmma_64_64> {};
+    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 1, 499, 2126>, gk__wgmma_tile<128, 192, 1, 388, 1711>,
+                      gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_tile<128, 64, 2, 183, 647>, gk__wgmma_64_64> {};
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
-    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 2, 365, 1800>, gk__wgmma_tile<128, 64, 2, 229, 717>,
-                      gk__wgmma_tile<64, 64, 4, 123, 859>> {};
+    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 1, 365, 1800>, gk__wgmma_tile<128, 64, 1, 229, 717>,
+                      gk__wgmma_tile<64, 64, 1, 123, 859>> {};
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with other
  * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
  * over random shapes, 3 % over large ones with K-major operands, and up to 14 % on one shape; the last one gains 0.7 %
  * over 101 products with K-major operands. A file with products of tf32 compiles in 0.83 of the time without these
  * tiles. Else b is in registers, and two warpgroups multiply its 128 columns. */
 template <> struct gk__wgmma_tile_set<1, float> {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<256, 128, 4, 505, 3851>, gk__wgmma_128_128, gk__wgmma_64_128,
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<256, 128, 1, 505, 3851>, gk__wgmma_128_128, gk__wgmma_64_128,
                           gk__wgmma_64_64>
       k_major_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 4, 539, 4404>, gk__wgmma_tile<192, 128, 4, 424, 2892>,
-                          gk__wgmma_tile<128, 128, 6, 323, 1706>, gk__wgmma_tile<64, 128, 8, 268, 854>>
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 1, 539, 4404>, gk__wgmma_tile<192, 128, 1, 424, 2892>,
+                          gk__wgmma_tile<128, 128, 1, 323, 1706>, gk__wgmma_tile<64, 128, 2, 268, 854>>
       register_tiles;
   template <class Args> static cudaError_t run(const Args &p, size_t whole_batch, const gk__product_call &call) {
     return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, whole_batch, call)
@@ -10038,8 +10064,8 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
 };
 /* The producers' loop over one partition. */
 template <class Config, bool KMajorA, bool KMajorB, class Args>
-GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work,
-                           gk__pipeline_state<Config::stages, Config::stage_bytes> pipe, gk__partition_range range) {
+GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__pipeline_state<Config::stage_bytes> pipe,
+                           gk__partition_range range) {
   gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, work.row0, p.m,
                                                         range.begin);
   gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, work.col0, p.n,
@@ -10062,8 +10088,7 @@ GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work,
 }
 /* The consumers' loop over one partition. The fragments of one k are multiplied while those of the next are loaded. */
 template <class Config>
-GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Config::stages, Config::stage_bytes> pipe,
-                           int depth) {
+GK__D void gk__f32_consume(typename Config::sums &sums, gk__pipeline_state<Config::stage_bytes> pipe, int depth) {
   typedef typename Config::sums sums_of;
   const int stage_depth = Config::depth, straight = 8; /* straight: steps that are unrolled */
   const unsigned t = threadIdx.x, lane_id = t % 32, warp_id = t / 32;
@@ -10114,8 +10139,8 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ unsigned long long bars[2 * Config::stages];
   const bool is_producer = threadIdx.x >= sums_of::thread_count;
-  const gk__pipeline_state<Config::stages, Config::stage_bytes> pipe = {gk__shared_address(shared),
-                                                                        gk__shared_address(bars), 0, 0};
+  const gk__pipeline_state<Config::stage_bytes> pipe = {gk__shared_address(shared), gk__shared_address(bars),
+                                                        Config::stages, 0, 0};
   if (threadIdx.x == 0) pipe.init_barriers(sums_of::thread_count, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -10753,21 +10778,20 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
  * (H200).
  *
  * In a batch the multiply-adds of all products count. A tile of 64 x 64 takes as long if a product leaves most of it
- * empty, so tiny ones stay strict: for wgmma those of half types up to one tile of 32 x 32 with 32 of k, and those of
- * tf32 below 67^3 (mma.sync: 45^3). Of 308 batches of half types, thin ones included, the choices take 2.8 % (wgmma)
- * and 1.7 % (mma.sync) longer than the best kernel (H200). */
+ * empty, so tiny ones of tf32 stay strict: those below 40^3 (mma.sync: 45^3), and up to 64^3 if wgmma needs copies. Of
+ * 1000 products of 40^3 to 64^3 wgmma takes 0.39 to 0.82 of the time of the strict kernels, but 1.3 to 1.45 with
+ * copies; of half types, 16^3 to 32^3, 0.92 to 0.65 (H200). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double volume = m * n * k, all = volume * static_cast<double>(p.batch);
   const bool by_wgmma = gpu.tensor_plan == GK_PLAN_WGMMA;
   if (p.is_half_type()) {
-    const bool tiny = p.k * gk__tile_count(p.m, p.n, 32, 32) <= 32; /* at most 32 of k, in one tile of 32 x 32 */
-    if (all < 1e6 || (by_wgmma && tiny)) return false;
+    if (all < 1e6) return false;
     if (!p.is_thin() || (p.batch >= 64 && p.m > 1 && p.n > 1)) return true;
     return by_wgmma && p.a.k_major && p.m < p.n && volume >= 1.6e7 * m;
   }
   if (p.is_thin()) return false;
-  if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6 || (all >= 1e7 && volume >= (by_wgmma ? 3e5 : 9e4));
+  if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6 || (all >= 1e7 && volume >= (by_wgmma ? 6e4 : 9e4));
   if (by_wgmma) return all >= 2e8 && m * n >= 128 * (m + n);
   return all >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
@@ -10796,10 +10820,10 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
   const size_t narrow = 64, large_copy = size_t(20) << 20;
   if (p.precision == GK_PRECISION_TF32 && (p.m <= narrow || p.n <= narrow) && plan.work_bytes(1) >= large_copy)
     return false;
-  const double multiply_adds = 32 * 32 * static_cast<double>(gk__tile_count(p.m, p.n, 32, 32)) *
-                               static_cast<double>(p.k) * static_cast<double>(p.batch);
+  const double each = 32 * 32 * static_cast<double>(gk__tile_count(p.m, p.n, 32, 32)) * static_cast<double>(p.k);
+  if (by_tma && each < (p.is_half_type() ? 3.3e4 : 3e5)) return false; /* in a batch: see gk__tensor_pays */
   const double least_half = by_tma ? 1e7 : 2e7, least_tf32 = by_tma ? 3.5e7 : 5e7;
-  return multiply_adds >= (p.is_half_type() ? least_half : least_tf32);
+  return each * static_cast<double>(p.batch) >= (p.is_half_type() ? least_half : least_tf32);
 }
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();

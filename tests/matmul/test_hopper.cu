@@ -77,17 +77,17 @@ template <class S> static void check_tf32_tiles() {
   check_tf32_tile<S>(0, 8 * S::row_count + 60, 12, 40, 5, 8);
 }
 
-template <int Rows, int Stages> using tf32_shape = hook_wgmma_shape<1, Rows, 128, Stages, true>;
+template <int Rows> using tf32_shape = hook_wgmma_shape<1, Rows, 128, 1, true>;
 
 TEST(tiles_of_tf32) {
   if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_WGMMA))
     SKIP("this is no Hopper, or the program has no code for sm_90a");
-  check_tf32_tiles<tf32_shape<256, 4>>();
-  check_tf32_tiles<tf32_shape<192, 4>>();
-  check_tf32_tiles<tf32_shape<128, 6>>();
-  check_tf32_tiles<tf32_shape<64, 8>>();
+  check_tf32_tiles<tf32_shape<256>>();
+  check_tf32_tiles<tf32_shape<192>>();
+  check_tf32_tiles<tf32_shape<128>>();
+  check_tf32_tiles<tf32_shape<64>>();
   /* A k of so many stages that each launch has one wave of tiles. */
-  for (int trans = 0; trans < 2; trans++) check_tf32_tile<tf32_shape<64, 8>>(trans, 68, 132, 24580, 0);
+  for (int trans = 0; trans < 2; trans++) check_tf32_tile<tf32_shape<64>>(trans, 68, 132, 24580, 0);
 }
 
 /* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored by
@@ -140,12 +140,18 @@ template <class S, class E, class O> static void check_tile(int trans, bool odd,
   const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, hook_identity>();
   for (const hook_wgmma_cluster &cluster : clusters) {
     if (test_leaves_out<S>(41)) continue;
-    p.max_blocks = cluster.size(); /* one cluster computes all tiles */
-    c.set(before);
-    EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, on_132));
-    EXPECT_SAME(c.get(), expected, "%d x %d, cluster of %u x %u, k by %u, trans %d, odd %d, beta %d, split %zu",
-                S::row_count, S::col_count, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift,
-                trans, odd, has_beta, split);
+    /* One cluster computes all tiles; and so many as share the multiprocessors that one cluster has. */
+    const unsigned size = cluster.size();
+    const hook_product_call on_few(NULL, 0, {static_cast<int>(size > 2 ? 2 * size + 8 : size), 0, GK_PLAN_WGMMA});
+    for (const bool shares : {false, true}) {
+      p.max_blocks = shares ? 0 : size;
+      c.set(before);
+      EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, shares ? on_few : on_132));
+      EXPECT_SAME(c.get(), expected,
+                  "%d x %d, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu", S::row_count,
+                  S::col_count, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift, shares, trans,
+                  odd, has_beta, split);
+    }
   }
 }
 template <class S, class E, class O> static void check_tile() {

@@ -269,8 +269,8 @@ TEST(planner_counts_all_products_of_a_batch) {
   };
   EXPECT(!halves(96, 1, hopper) && halves(96, 2, hopper) && halves(96, 2, ampere));
   EXPECT(!halves(64, 3, ampere) && halves(64, 4, ampere));
-  EXPECT(!halves(32, 10000, hopper) && halves(40, 10000, hopper) && halves(32, 10000, ampere));
-  EXPECT(halves(65, 1000, hopper) && !halves(65, 10, hopper));                                     /* would be copied */
+  EXPECT(halves(16, 1000, hopper) && halves(16, 1000, ampere) && !halves(16, 200, hopper));
+  EXPECT(halves(65, 1000, hopper) && !halves(65, 10, hopper) && !halves(31, 10000, hopper));       /* would be copied */
   EXPECT(tensor(half_type, 4, 64, 128, 64, hopper) && !tensor(half_type, 4, 64, 128, 63, hopper)); /* thin ones */
   EXPECT(!tensor(half_type, 4, 63, 129, 1000, hopper));                                            /* would be copied */
   EXPECT(!tensor(half_type, 1, 64, 128, 1000, hopper) && !tensor(half_type, 64, 1, 128, 1000, ampere));
@@ -278,7 +278,9 @@ TEST(planner_counts_all_products_of_a_batch) {
     return tensor(f32, edge, edge, edge, batch, gpu, precision);
   };
   EXPECT(!floats(96, 11, hopper, GK_PRECISION_TF32) && floats(96, 12, hopper, GK_PRECISION_TF32));
-  EXPECT(!floats(64, 1000, hopper, GK_PRECISION_TF32) && floats(64, 1000, ampere, GK_PRECISION_TF32));
+  EXPECT(floats(40, 1000, hopper, GK_PRECISION_TF32) && !floats(36, 1000, hopper, GK_PRECISION_TF32));
+  EXPECT(floats(48, 1000, ampere, GK_PRECISION_TF32) && !floats(44, 1000, ampere, GK_PRECISION_TF32));
+  EXPECT(floats(65, 1000, hopper, GK_PRECISION_TF32) && !floats(63, 1000, hopper, GK_PRECISION_TF32)); /* copied */
   EXPECT(!floats(256, 11, hopper, GK_PRECISION_EMULATED) && floats(256, 12, hopper, GK_PRECISION_EMULATED));
 }
 
