@@ -8111,37 +8111,43 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
 }
 
 /* Stores tile `in_matrix` of a matrix of floats transposed, by all threads of a block. 32 columns of the matrix become
- * 32 rows of the copy, and eight threads store a vector each of such a row. Returns what gk__store_prepared returns. */
+ * 32 rows of the copy. A thread has as many loads in flight as it takes to keep the memory busy. Returns what
+ * gk__store_prepared returns. */
 template <int Preparation> struct gk__transpose_tile {
   static const unsigned items = gk__prepared_vector<Preparation>::items;
-  static const unsigned col_count = 32, vectors = gk__prepare_threads / col_count, row_count = vectors * items;
-  unsigned word[row_count][col_count + 1]; /* padded: fewer bank conflicts */
+  static const unsigned col_count = 32, row_count = 64, vectors = row_count / items; /* vectors: of a row of the copy */
+  unsigned word[row_count][col_count + 1];                                           /* padded: fewer bank conflicts */
   template <class Item>
   GK__D bool prepare(const gk__raw_operand<Item> &p, size_t matrix, unsigned in_matrix, unsigned limit) {
     const unsigned x = threadIdx.x % col_count, y = threadIdx.x / col_count;
-    const unsigned rows_per_pass = gk__prepare_threads / col_count;
-    const unsigned to_row = threadIdx.x / vectors, to_vector = threadIdx.x % vectors;
     const size_t row0 = static_cast<size_t>(in_matrix / p.tiling.tiles_x) * row_count;
     const size_t col0 = static_cast<size_t>(in_matrix % p.tiling.tiles_x) * col_count;
     const Item *const from = p.from + matrix * p.stride;
     GK__UNROLL
-    for (unsigned i = 0; i < row_count; i += rows_per_pass) {
+    for (unsigned i = 0; i < row_count; i += gk__prepare_threads / col_count) {
       unsigned bits = 0;
       if (row0 + y + i < p.row_count && col0 + x < p.col_count)
         memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
       word[y + i][x] = bits;
     }
     __syncthreads();
-    unsigned vector[items];
+    bool out_of_range = false;
+    const size_t row_idx = row0 + threadIdx.x % vectors * items;
     GK__UNROLL
-    for (unsigned i = 0; i < items; i++) vector[i] = word[to_vector * items + i][to_row];
+    for (unsigned i = 0; i < col_count; i += gk__prepare_threads / vectors) {
+      const unsigned to_row = i + threadIdx.x / vectors;
+      unsigned vector[items];
+      GK__UNROLL
+      for (unsigned j = 0; j < items; j++) vector[j] = word[threadIdx.x % vectors * items + j][to_row];
+      if (col0 + to_row >= p.col_count || row_idx >= p.row_count) continue;
+      if (gk__store_prepared<Preparation>(vector,
+                                          p.dest + matrix * p.to_stride + (col0 + to_row) * p.to_ld +
+                                              row_idx * gk__prepared_vector<Preparation>::item_bytes,
+                                          p.to_term, limit))
+        out_of_range = true;
+    }
     __syncthreads();
-    if (col0 + to_row >= p.col_count || row0 + to_vector * items >= p.row_count) return false;
-    return gk__store_prepared<Preparation>(vector,
-                                           p.dest + matrix * p.to_stride + (col0 + to_row) * p.to_ld +
-                                               (row0 + to_vector * items) *
-                                                   gk__prepared_vector<Preparation>::item_bytes,
-                                           p.to_term, limit);
+    return out_of_range;
   }
 };
 /* Prepares both operands: the first blocks_a blocks prepare A, the others B. If the terms of emulated fp32 cannot
