@@ -2,6 +2,7 @@
 #include "once.h"
 
 #include <array>
+#include <functional>
 #include "loops.h"
 
 struct record {
@@ -87,6 +88,10 @@ TEST(it_owns_its_memory) {
   size_t before = 0, after = 0, total = 0;
   EXPECT_OK(cudaMemGetInfo(&before, &total));
   { const gk_array<double> more(1000), moved(std::move(const_cast<gk_array<double> &>(more))); }
+  {
+    gk_array<double> kept(1000);
+    kept = gk_array<double>(2000); /* frees what it had */
+  }
   EXPECT_OK(cudaMemGetInfo(&after, &total));
   EXPECT_EQ(after, before);
 #endif
@@ -233,6 +238,48 @@ TEST(in_the_place_of_pointers) {
 struct is_positive {
   __device__ bool operator()(float x) const { return x > 0; }
 };
+
+/* The calls of section 10 work on the stream that they are given: a capture records all that they do. */
+static void check_captured(const char *name, const std::function<cudaError_t(float *out, cudaStream_t stream)> &call) {
+  device_array<float> expected(16), out(16);
+  EXPECT_OK(call(expected.ptr, 0));
+  replay_graph(
+      1, [&](cudaStream_t stream) { EXPECT_OK(call(out.ptr, stream)); }, [&](int) { out.clear(); },
+      [&](int) { EXPECT_SAME(out.get(), expected.get(), "%s in a graph", name); });
+}
+#define CHECK_CAPTURED(name, ...)                                                                                      \
+  check_captured(#name, [&](float *out, cudaStream_t stream) { return name(__VA_ARGS__, stream); })
+TEST(every_call_is_captured) {
+  const size_t rows = 3, cols = 4, n = rows * cols;
+  const gk_array<float> array(counting(n));
+  const float *const x = array.data();
+  gk_array<unsigned> count(1);
+  const gk_matmul_opts *const opts = NULL;
+  CHECK_CAPTURED(gk_reduce, x, out, n, gk_op_max());
+  CHECK_CAPTURED(gk_reduce_sum, x, out, n);
+  CHECK_CAPTURED(gk_dot, x, x, out, n);
+  CHECK_CAPTURED(gk_reduce_rows, x, out, rows, cols, 0, gk_op_sum());
+  CHECK_CAPTURED(gk_reduce_columns, x, out, rows, cols, 0, gk_op_sum());
+  CHECK_CAPTURED(gk_scan_inclusive, x, out, n, gk_op_sum());
+  CHECK_CAPTURED(gk_scan_exclusive, x, out, n, gk_op_sum());
+  CHECK_CAPTURED(gk_scan_exclusive_init, x, out, n, gk_op_sum(), 3);
+  CHECK_CAPTURED(gk_scan_inclusive_sum, x, out, n);
+  CHECK_CAPTURED(gk_scan_exclusive_sum, x, out, n);
+  CHECK_CAPTURED(gk_scan_rows_inclusive, x, out, rows, cols, 0, gk_op_sum());
+  CHECK_CAPTURED(gk_scan_rows_exclusive, x, out, rows, cols, 0, gk_op_sum());
+  CHECK_CAPTURED(gk_select, x, out, count, n, is_positive());
+  CHECK_CAPTURED(gk_select_flagged, x, reinterpret_cast<const int *>(x), out, count, n);
+  CHECK_CAPTURED(gk_copy, x, out, n);
+  CHECK_CAPTURED(gk_fill, out, n, 2);
+  CHECK_CAPTURED(gk_iota, out, n, 1, 2);
+  CHECK_CAPTURED(gk_random_uniform, out, n, 1);
+  CHECK_CAPTURED(gk_random_normal, out, n, 1);
+  CHECK_CAPTURED(gk_matmul, x, x, out, 3, 4, 3);
+  CHECK_CAPTURED(gk_matmul_scaled, 2, x, x, 0, out, 3, 4, 3);
+  CHECK_CAPTURED(gk_matmul_ex, x, x, out, 3, 4, 3, opts);
+  CHECK_CAPTURED(gk_matmul_ex<GK_PRECISION_STRICT>, x, x, out, 3, 4, 3, opts);
+}
+
 /* A gk_array of the elements that a call uses is enough, and one with an element less is refused, for each argument. */
 TEST(arrays_that_are_too_small) {
   const size_t n = 100, rows = 9, cols = 11, ld = 12, extent = 8 * 12 + 11;

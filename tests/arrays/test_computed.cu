@@ -155,6 +155,10 @@ TEST(dot_products) {
   gk_array<long long> wide(1);
   EXPECT_OK(gk_dot(bytes, bytes, wide, 1000));
   EXPECT_EQ(wide.get(0), 10000000LL);
+  const gk_array<unsigned short> words(std::vector<unsigned short>(1000, 65535)); /* whose products no int holds */
+  gk_array<unsigned long long> sum(1);
+  EXPECT_OK(gk_dot(words, words, sum, 1000));
+  EXPECT_EQ(sum.get(0), 1000ull * 65535 * 65535);
   const gk_array<float> x(std::vector<float>(10, 2.0f));
   gk_array<float> out(1);
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_dot: y is NULL", gk_dot(x, static_cast<const float *>(NULL), out, 10));

@@ -43,6 +43,10 @@ TEST(copies) {
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_copy: output is input, but its elements have 8 bytes, and those of input 4",
                gk_copy(static_cast<float *>(x), reinterpret_cast<double *>(static_cast<float *>(x)), 2));
   EXPECT_OK(gk_copy(static_cast<float *>(x), reinterpret_cast<int *>(static_cast<float *>(x)), 2));
+  const gk_array<double> above_tie(std::vector<double>{1 + 0x1p-11 + 0x1p-40}); /* which a float does not hold */
+  gk_array<__half> rounded_twice(1);
+  EXPECT_OK(gk_copy(above_tie, rounded_twice, 1));
+  EXPECT_EQ(plain(rounded_twice.get(0)), 1.0f);
 }
 TEST(fills_and_progressions) {
   gk_array<float> x(1000);
@@ -62,14 +66,26 @@ TEST(fills_and_progressions) {
   std::vector<int> expected(1000);
   for (int i = 0; i < 1000; i++) expected[static_cast<size_t>(i)] = 3 * i - 5;
   EXPECT_SAME(on_host(k), expected, "progression");
-  EXPECT_OK(gk_iota(x, 1000, 1.0f, 0.25f));
-  EXPECT_EQ(x.get(999), 250.75f);
+  std::vector<float> tenths(1000);
+  for (size_t i = 0; i < 1000; i++) { /* in double, where a product and a sum of floats are rounded once, by the cast */
+    const float product = static_cast<float>(static_cast<double>(i) * static_cast<double>(0.1f));
+    tenths[i] = static_cast<float>(static_cast<double>(product) + 1);
+  }
+  EXPECT_OK(gk_iota(x, 1000, 1.0f, 0.1f));
+  EXPECT_SAME(on_host(x), tenths, "a progression that rounds");
+  EXPECT_OK(gk_iota(h, 10, 1, 0.1f));
+  for (size_t i = 0; i < 10; i++)
+    EXPECT_SAME(h.get(i), make<__half>(static_cast<double>(tenths[i])), "half %zu of a progression", i);
   EXPECT_OK(gk_iota(bytes, 300, 0, 1));
   EXPECT_EQ(static_cast<int>(bytes.get(299)), 299 - 256); /* integers wrap */
 }
 
-/* The known answer of Philox 4x32-10 for a counter and a key of zeros, by its authors: the first two words. */
-TEST(philox_as_its_authors_have_it) { EXPECT_EQ(hook_philox(0, 0), uint64_t(0xe169c58d6627e8d5)); }
+/* The known answer of Philox 4x32-10 for a counter and a key of zeros, by its authors: the first two words. And one where
+ * both halves of counter and key count, by a program of our own. */
+TEST(philox_as_its_authors_have_it) {
+  EXPECT_EQ(hook_philox(0, 0), uint64_t(0xe169c58d6627e8d5));
+  EXPECT_EQ(hook_philox((uint64_t(1) << 32) + 5, (uint64_t(1) << 40) + 7), uint64_t(0x5fef92f6ee3cd07d));
+}
 
 static double probability_below(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
 /* The largest distance between the distribution of the numbers and the wanted one at 2^16 - 1 quantiles, times the square
@@ -148,6 +164,23 @@ TEST(random_numbers_have_the_same_bits) {
   EXPECT_OK(gk_random_normal(more, 1000, 8));
   EXPECT(some.get(9) != more.get(9));
 }
+/* Numbers of half types are those of floats, rounded. */
+template <class T> static void check_random_halves(const char *name) {
+  const size_t n = 10007;
+  gk_array<float> x(n);
+  gk_array<T> h(n);
+  for (bool normal : {false, true}) {
+    EXPECT_OK(normal ? gk_random_normal(x, n, 9) : gk_random_uniform(x, n, 9));
+    EXPECT_OK(normal ? gk_random_normal(h, n, 9) : gk_random_uniform(h, n, 9));
+    std::vector<T> rounded;
+    for (const float value : on_host(x)) rounded.push_back(make<T>(static_cast<double>(value)));
+    EXPECT_SAME(on_host(h), rounded, "random %s, normal %d", name, normal);
+  }
+}
+TEST(random_halves_are_rounded_floats) {
+  check_random_halves<__half>("f16");
+  check_random_halves<__nv_bfloat16>("bf16");
+}
 
 /* What a call prints, which has to succeed. */
 template <class Call> static std::string printed(Call call) {
@@ -166,10 +199,27 @@ TEST(prints) {
             std::string("           0        0.25         0.5\n        0.75           1        1.25\n"));
   EXPECT_EQ(printed([&] { return gk_print_matrix(x, 2, 2, 25); }),
             std::string("           0        0.25\n        6.25         6.5\n"));
-  const std::string large = printed([&] { return gk_print_matrix(x, 30, 25); });
-  EXPECT_EQ(std::count(large.begin(), large.end(), '\n'), 21);
-  EXPECT_HAS(large.c_str(), "  ...");
-  EXPECT_HAS(large.c_str(), "      187.25\n"); /* the last element */
+  std::string large; /* of 30 x 25 the first and the last ten rows and columns */
+  for (size_t row = 0; row < 30; row++) {
+    if (row == 10) large += "         ...\n";
+    if (row >= 10 && row < 20) continue;
+    for (size_t col = 0; col < 25; col++) {
+      if (col == 10) large += "  ...";
+      if (col < 10 || col >= 15) large += sentence(" %11.5g", static_cast<double>(host[row * 25 + col]));
+    }
+    large += "\n";
+  }
+  EXPECT_EQ(printed([&] { return gk_print_matrix(x, 30, 25); }), large);
+  EXPECT_EQ(printed([&] { return gk_print(x, 25); }), large.substr(0, large.find('\n') + 1));
+  EXPECT(printed([&] { return gk_print(x, 20); }).find("...") == std::string::npos);
+  const bool bools[] = {true, false};
+  const gk_array<bool> flags(bools, 2);
+  const gk_array<char> chars(std::vector<char>{'A', -1});
+  const gk_array<__half> halves(std::vector<__half>{make<__half>(0.5), make<__half>(-2)});
+  EXPECT_EQ(printed([&] { return gk_print(flags, 2); }), std::string("           1           0\n"));
+  EXPECT_EQ(printed([&] { return gk_print(chars, 2); }),
+            sentence(" %11d %11d\n", 'A', static_cast<int>(static_cast<char>(-1))));
+  EXPECT_EQ(printed([&] { return gk_print(halves, 2); }), std::string("         0.5          -2\n"));
   EXPECT_EQ(printed([&] { return gk_print(x, 0); }), std::string());
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_print_matrix: the leading dimension is 2", gk_print_matrix(x, 2, 3, 2));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_print: input is NULL", gk_print(static_cast<float *>(NULL), 3));

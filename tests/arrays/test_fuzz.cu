@@ -529,10 +529,10 @@ template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_
   const size_t tile = HOOK_SCAN_THREADS * hook_select_items(sizeof(T), true), n = c.items(tile, tile * HOOK_SCAN_GROUP);
   const std::vector<T> x = elements<T>(c, n);
   const bool flagged = c.one_in(2), in_place = c.one_in(3);
-  std::vector<int> flags(n);
+  std::vector<int64_t> flags(n);
   std::vector<T> expected;
   for (size_t i = 0; i < n; i++) {
-    flags[i] = c.draw() % 3 ? 0 : static_cast<int>(1 + c.draw() % 1000) << 8;
+    flags[i] = c.draw() % 3 ? 0 : static_cast<int64_t>(1 + c.draw() % 1000) << 40;
     if (flagged ? flags[i] != 0 : odd_bits()(x[i])) expected.push_back(x[i]);
   }
   const std::vector<size_t> expected_count(1, expected.size());
@@ -541,7 +541,7 @@ template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_
         in_place ? ", in place" : "");
   const gk_scratch *const scratch = choose_scratch(c, batch, gk_scan_scratch_bytes(n, sizeof(T)));
   const fuzz_array<T> in(batch, x, shift, in_place);
-  const fuzz_array<int> in_flags(batch, flags, c.below(3), false);
+  const fuzz_array<int64_t> in_flags(batch, flags, c.below(3), false);
   const fuzz_array<T> out(batch, n, c.below(3), true);
   const fuzz_array<size_t> count(batch, 1, 0, true);
   const fuzz_array<T> &target = in_place ? in : out;

@@ -225,12 +225,12 @@ template <class T> struct special_values {
       EXPECT_OK(gk_reduce_argmin(in.ptr, first_least.ptr, n, 0, &scratch));
       EXPECT_OK(gk_reduce_argmax(in.ptr, first_most.ptr, n, 0, &scratch));
       const gk_arg<V> argmin = first_least.first(), argmax = first_most.first();
-      /* + V(0): zeros of either sign count as the same here, as they do in a comparison */
-      EXPECT_SAME(sum.first() + V(0), expected_sum, "sum of %s, n = %zu", what, n);
-      EXPECT_SAME(plain(least.first()) + V(0), min, "min of %s, n = %zu", what, n);
-      EXPECT_SAME(plain(most.first()) + V(0), max, "max of %s, n = %zu", what, n);
-      EXPECT_SAME(argmin.value + V(0), min, "argmin of %s, n = %zu", what, n);
-      EXPECT_SAME(argmax.value + V(0), max, "argmax of %s, n = %zu", what, n);
+      EXPECT_SAME(sum.first(), expected_sum, "sum of %s, n = %zu", what, n);
+      EXPECT_SAME(plain(least.first()), min, "min of %s, n = %zu", what, n);
+      EXPECT_SAME(plain(most.first()), max, "max of %s, n = %zu", what, n);
+      /* of zeros of both signs the first, not the least */
+      EXPECT_SAME(argmin.value, n ? plain(host[at_min]) : min, "argmin of %s, n = %zu", what, n);
+      EXPECT_SAME(argmax.value, n ? plain(host[at_max]) : max, "argmax of %s, n = %zu", what, n);
       EXPECT_EQ(argmin.index, at_min);
       EXPECT_EQ(argmax.index, at_max);
     }
@@ -240,9 +240,9 @@ template <class T> struct special_values {
     const T zero = make<T>(0), minus_zero = make<T>(-0.0), not_a_number = make<T>(static_cast<double>(nan));
     const T infinite = make<T>(static_cast<double>(inf)), minus_infinite = make<T>(-static_cast<double>(inf));
     check({}, 0, inf, none, -inf, none, "nothing");
-    check({zero, minus_zero}, 0, 0, 0, 0, 0, "0, -0");
-    check({minus_zero, zero}, 0, 0, 0, 0, 0, "-0, 0");
-    check(std::vector<T>(40, minus_zero), 0, 0, 0, 0, 0, "-0 alone");
+    check({zero, minus_zero}, 0, V(-0.0), 0, 0, 0, "0, -0");
+    check({minus_zero, zero}, 0, V(-0.0), 0, 0, 0, "-0, 0");
+    check(std::vector<T>(40, minus_zero), 0, V(-0.0), 0, V(-0.0), 0, "-0 alone");
     for (size_t n : {size_t(1), size_t(33), tile + 1, 3 * tile}) {
       check(std::vector<T>(n, not_a_number), nan, nan, 0, nan, 0, "NaN alone");
       check(std::vector<T>(n, infinite), inf, inf, 0, inf, 0, "infinity alone");

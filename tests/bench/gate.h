@@ -61,7 +61,8 @@ struct gate_lost_row {
 };
 struct gate_rows_result {
   std::vector<gate_lost_row> slower;
-  std::vector<std::string> not_measured, new_rows; /* names of rows that only one of the files has */
+  std::vector<std::string> not_measured, new_rows; /* names of rows that only one of the files has, or has a ratio of */
+  std::vector<std::string> wrong;                  /* names of rows whose result is wrong now */
   size_t compared, faster;                         /* faster: by as much as would count as slower */
 };
 inline gate_rows_result gate_compare_rows(const std::vector<bench_row> &then, const std::vector<bench_row> &now) {
@@ -73,13 +74,16 @@ inline gate_rows_result gate_compare_rows(const std::vector<bench_row> &then, co
       result.not_measured.push_back(old_row.name());
       continue;
     }
+    if (old_row.ratio > 0 && !(found->second.ratio > 0)) result.not_measured.push_back(old_row.name());
     if (!gate_comparable(old_row, found->second)) continue;
     result.compared++;
     if (gate_is_slower(old_row, found->second)) result.slower.push_back({old_row, found->second});
     if (gate_is_slower(found->second, old_row)) result.faster++;
   }
-  for (const bench_row &row : now)
+  for (const bench_row &row : now) {
     if (!before.count(row.name())) result.new_rows.push_back(row.name());
+    if (row.check == "wrong") result.wrong.push_back(row.name());
+  }
   return result;
 }
 
@@ -247,7 +251,8 @@ inline void gate_print_names(FILE *to, const char *what, const std::vector<std::
 }
 /* Prints what was found; true: nothing is slower that may not be. */
 inline bool gate_report(FILE *to, const gate_rows_result &rows, const std::vector<gate_lost_mean> &means) {
-  bool passes = rows.slower.empty();
+  bool passes = rows.slower.empty() && rows.wrong.empty();
+  gate_print_names(to, "have wrong results", rows.wrong);
   gate_print_names(to, "were not measured now", rows.not_measured);
   gate_print_names(to, "are new", rows.new_rows);
   fprintf(to, "%zu rows compared with the committed ones: %zu slower, %zu faster\n", rows.compared, rows.slower.size(),

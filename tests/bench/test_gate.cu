@@ -140,9 +140,13 @@ TEST(rows_of_one_side_alone_are_listed_and_pass) {
   EXPECT_EQ(result.not_measured[0], "matmul A B bf16 1024x1024x1024 hot");
   EXPECT_EQ(result.new_rows[0], "matmul A B tf32 128x128x128 hot");
   EXPECT(passes(then, now));
-  /* Without a ratio there is nothing to compare; a wrong result fails the bench by itself. */
+  /* Without a ratio there is nothing to compare, and the row is listed. */
   now[0].ratio = 0;
   EXPECT_EQ(gate_compare_rows(then, now).compared, then.size() - 2);
+  EXPECT_EQ(gate_compare_rows(then, now).not_measured.size(), size_t(2));
+  EXPECT(passes(then, now));
+  now[0].check = "wrong";
+  EXPECT(!passes(then, now));
 }
 TEST(means_of_types) {
   std::vector<bench_row> rows = {row("f32", edges[0], 1, 0), row("f32", edges[1], 4, 0), row("f64", edges[0], 3, 0)};

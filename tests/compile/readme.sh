@@ -66,7 +66,9 @@ nvcc)
   for program in ./*.cu; do
     name=$(basename "$program" .cu)
     "$nvcc" $how --extended-lambda "$name.cu" -o "$name"
-    [ "$backend" = cpu ] || { "./$name" >"$name.out" && compare "$name"; }
+    [ "$backend" != cpu ] || continue
+    "./$name" >"$name.out" || { cat "$name.out" && exit 1; }
+    compare "$name"
   done
   ;;
 programs)

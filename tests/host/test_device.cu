@@ -6,8 +6,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
-#include "resource_count.h"
-
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <stdexcept>
@@ -168,6 +167,9 @@ TEST(best_device) {
   EXPECT_OK(gk_device_best(&best));
   EXPECT_OK(cudaGetDeviceCount(&count));
   EXPECT(best >= 0 && best < count);
+#ifdef CUDA_ON_CPU
+  EXPECT_EQ(best, 0); /* the first of several that are alike */
+#endif
   gk_device_info b, d;
   EXPECT_OK(gk_device_query(best, &b));
   for (int i = 0; i < count; i++) {
@@ -510,7 +512,7 @@ TEST(a_label_may_be_a_temporary) {
 /* Handlers and timed functions may throw. */
 TEST(provoke_exceptions_leave_no_events) {
 #ifdef CUDA_ON_CPU
-  const size_t before = held_now();
+  const size_t before = cuda_cpu_held();
   gk_bench_result result;
   int caught = 0, reported = 0;
   const auto catching = [&](const std::function<void()> &function) {
@@ -537,7 +539,7 @@ TEST(provoke_exceptions_leave_no_events) {
   cuda_cpu_fail(NULL);
   EXPECT_EQ(reported, 1); /* and no second error from its end */
   gk_set_error_handler(NULL, NULL);
-  EXPECT_EQ(held_now(), before);
+  EXPECT_EQ(cuda_cpu_held(), before);
 #else
   SKIP("only on the stand-in: it counts the events, and fails calls");
 #endif
@@ -658,7 +660,7 @@ TEST(bench_without_options) {
   gk_bench_result r;
   EXPECT_OK(gk_bench(run_fake, &f, NULL, &r));
   EXPECT_EQ(r.samples, 30);
-  EXPECT(r.calls >= 1 && r.calls <= 1000);
+  EXPECT(took(r.calls, 2) && r.calls <= 1000);                     /* of far less than a millisecond each */
   EXPECT(f.calls.size() >= 3 + 30 * static_cast<size_t>(r.calls)); /* 3 to warm up */
   for (size_t i : f.calls) EXPECT_EQ(i, size_t{0});
   EXPECT(!(r.gbs > 0) && !(r.gflops > 0) && !(r.peak_percent > 0));
@@ -780,9 +782,11 @@ TEST(bench_compare_tells_the_ratio_and_every_sample) {
   o.warmup = 1, o.samples = 3, o.calls = 1, o.bytes = 1e6, o.sample_ms = ms[0];
   EXPECT_OK(gk_bench_compare(fns, users, 2, &o, r));
   for (int i = 0; i < 3; i++) EXPECT(took(ms[0][i], 0.99) && took(ms[1][i], 4.99));
-  const double ratio[3] = {ms[1][0] / ms[0][0], ms[1][1] / ms[0][1], ms[1][2] / ms[0][2]};
+  double ratio[3], away[3];
+  for (int i = 0; i < 3; i++) ratio[i] = ms[1][i] / ms[0][i], away[i] = fabs(ms[1][i] - r[1].median_ms);
+  std::sort(ratio, ratio + 3), std::sort(away, away + 3);
   EXPECT(about(r[0].ratio, 1));
-  EXPECT(about(r[1].ratio, ratio[0]) || about(r[1].ratio, ratio[1]) || about(r[1].ratio, ratio[2]));
+  EXPECT(about(r[1].ratio, ratio[1]) && about(r[1].noise, away[1] / r[1].median_ms)); /* medians */
   EXPECT(took(r[1].ratio, 1)); /* it may be far from 5 where the machine is busy */
   EXPECT(took(r[1].min_ms, 4.99) && about(r[1].gbs, 1e6 / (r[1].median_ms * 1e-3) / 1e9));
   EXPECT(took(r[1].median_ms, r[0].median_ms));

@@ -217,7 +217,6 @@ TEST(a_batch_in_parts) {
   }
 }
 
-/* The strict kernel that may follow an emulated product is refused with it. */
 /* Whatever the part of a batch that the work area has room for, gk_matmul_plan's scratch is enough. The tile of the
  * fallback, and so its partials, would be others for one product than for three. */
 TEST(a_batch_in_parts_takes_the_planned_scratch) {
@@ -240,6 +239,7 @@ TEST(a_batch_in_parts_takes_the_planned_scratch) {
   }
 }
 
+/* The strict kernel that may follow an emulated product is refused with it. */
 TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
   const std::vector<gk_plan> plans = require_plans<float, float>(GK_PRECISION_EMULATED);
   const problem p = problem_of(64, 64, 5000, GK_PRECISION_EMULATED);

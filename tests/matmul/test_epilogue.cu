@@ -97,6 +97,42 @@ TEST(bias_and_activation) {
   EXPECT_OK(gk_matmul_epilogue(a, b, c, m, n, k, relu_of_bias(x.data())));
   c.copy_to(got);
   EXPECT_SAME(got, expected, "relu(A B + bias)");
+  replay_graph(
+      1,
+      [&](cudaStream_t stream) {
+        EXPECT_OK(gk_matmul_epilogue(a, b, c, m, n, k, relu_of_bias(x.data()), NULL, stream));
+      },
+      [&](int) { c.clear(); },
+      [&](int) {
+        c.copy_to(got);
+        EXPECT_SAME(got, expected, "relu(A B + bias) in a graph");
+      });
+}
+/* The functor gets the value before it is rounded to C's type. Here that would be 1. */
+struct minus_one {
+  __host__ __device__ float operator()(float value, size_t, size_t) const { return value - 1; }
+};
+template <class T> static void check_unrounded(const char *name) {
+  std::vector<gk_plan> plans = plans_of<T, T>(GK_PRECISION_DEFAULT);
+  plans.push_back(GK_PLAN_AUTO);
+  for (size_t edge : {7u, 130u})
+    for (gk_plan plan : plans) {
+      const size_t k = 40;
+      std::vector<T> host(edge * k, make<T>(0)), got(edge * edge);
+      for (size_t i = 0; i < edge; i++) host[i * k] = make<T>(1), host[i * k + 1] = make<T>(0x1p-12);
+      const gk_array<T> a(host), b(std::vector<T>(k * edge, make<T>(1)));
+      gk_array<T> c(edge * edge);
+      gk_matmul_opts opts = gk_matmul_opts();
+      opts.plan = plan;
+      EXPECT_OK(gk_matmul_epilogue(a, b, c, edge, edge, k, minus_one(), &opts));
+      c.copy_to(got);
+      EXPECT_SAME(got, std::vector<T>(edge * edge, make<T>(0x1p-12)), "%s, plan %d, %zu rows", name,
+                  static_cast<int>(plan), edge);
+    }
+}
+TEST(functors_get_what_is_not_rounded_yet) {
+  check_unrounded<__half>("halves");
+  check_unrounded<__nv_bfloat16>("bfloat16");
 }
 TEST(precision_of_the_options) {
   gk_array<float> a(4), b(4), c(4);

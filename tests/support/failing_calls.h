@@ -7,7 +7,6 @@
 #include <string>
 #include <string.h>
 #include <vector>
-#include "resource_count.h"
 #include "test.h"
 
 #ifdef CUDA_ON_CPU
@@ -81,12 +80,12 @@ inline bool scratch_is_good(const fault_world &w) {
 /* The k-th call fails with `error` (NULL: with one that fits it); how many calls there were, or 0 if the k-th is one
  * too many and all went well. */
 inline unsigned long long fail_once(const fault_subject &s, unsigned k, const char *error, bool sticky) {
-  const size_t before_all = held_now();
+  const size_t before_all = cuda_cpu_held();
   unsigned long long calls = 0;
   {
     fault_world w;
     if (s.prepare) s.prepare(w);
-    const size_t before = held_now();
+    const size_t before = cuda_cpu_held();
     cuda_cpu_fail(("any:" + std::to_string(k) + (error ? error : "")).c_str());
     const cudaError_t code = s.call(w);
     const std::string detail = gk_error_detail();
@@ -124,12 +123,13 @@ inline unsigned long long fail_once(const fault_subject &s, unsigned k, const ch
       /* Only a release that failed may leave what it was to release; these fail with no other errors. */
       const bool release = releases && (code == cudaErrorUnknown || code == cudaErrorInvalidResourceHandle);
       const size_t allowed = before + (release ? 1 : 0);
-      demand(held_now() <= allowed, std::to_string(held_now() - before) + " things are held that were not before");
+      demand(cuda_cpu_held() <= allowed,
+             std::to_string(cuda_cpu_held() - before) + " things are held that were not before");
       demand(scratch_is_good(w), "the scratch is of no use afterwards");
     }
   }
   /* What a failed release has left goes with the device, so that one subject does not fall on the next. */
-  if (held_now() != before_all) EXPECT_OK(cudaDeviceReset());
+  if (cuda_cpu_held() != before_all) EXPECT_OK(cudaDeviceReset());
   cudaGetLastError();
   return calls;
 }

@@ -1,6 +1,6 @@
-/* What the tests of section 14 share: ranks as threads, each with a GPU of its own. On the stand-in there are eight of
- * these, on a machine as many as it has, and cases of more ranks are skipped there. Without NCCL all of them are, and
- * TEST_NCCL is what tells nvcc's builds that there is a library to link. Includes gpukit.cuh. */
+/* What the tests of gk_dist_... share: ranks as threads, each with a GPU of its own. The stand-in has eight GPUs. On a
+ * machine with fewer, cases of more ranks are skipped; without NCCL all cases are. TEST_NCCL tells nvcc's builds that
+ * there is a library to link. Includes gpukit.cuh. */
 #ifndef RANKS_H
 #define RANKS_H
 
@@ -21,7 +21,6 @@ TEST(more_than_one_gpu) { SKIP("built without NCCL: nccl.h or its library is not
 #include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <thread>
 
 static const unsigned patience = 60000;                              /* ms, for what is to go well */
@@ -72,18 +71,15 @@ static bool run_ranks(size_t ranks, const each_rank &work) {
   run_on(all.of[ranks], work);
   return true;
 }
-/* One test prints at a time, and the counting of failures is not for threads. */
-static std::mutex printing;
-static void demand(bool so, int line, const std::string &what) {
-  if (so) return;
-  std::lock_guard<std::mutex> lock(printing);
-  test_fail(__FILE__, line, what);
+/* EXPECT with a message, and EXPECT_OK with gpukit's detail. */
+static void demand(bool so, const char *file, int line, const std::string &what) {
+  if (!so) test_fail(file, line, what);
 }
-#define DEMAND(so, what) demand(so, __LINE__, what)
-static void demand_ok(cudaError_t code, int line, const char *what) {
-  demand(code == cudaSuccess, line, std::string(what) + ": " + cudaGetErrorName(code) + ", " + gk_error_detail());
+#define DEMAND(so, what) demand(so, __FILE__, __LINE__, what)
+static void demand_ok(cudaError_t code, const char *file, int line, const char *what) {
+  demand(code == cudaSuccess, file, line, std::string(what) + ": " + cudaGetErrorName(code) + ", " + gk_error_detail());
 }
-#define DEMAND_OK(...) demand_ok(__VA_ARGS__, __LINE__, #__VA_ARGS__)
+#define DEMAND_OK(...) demand_ok(__VA_ARGS__, __FILE__, __LINE__, #__VA_ARGS__)
 
 #define DEMAND_FAILS(code, part, ...)                                                                                  \
   do {                                                                                                                 \
