@@ -60,23 +60,24 @@ static void by_managed_memory(const float *host_in, float *host_out, size_t n) {
  *
  * On an H200, whose bus is PCIe 5 with 63 GB/s in each direction in theory:
  *
- *   pageable in, out          memory of malloc() or new: 7.7 and 16 GB/s. The driver copies it through a pinned buffer
+ *   pageable in, out          memory of malloc() or new: 6.7 and 10 GB/s. The driver copies it through a pinned buffer
  *                             of its own, piece by piece, so the host's own copying limits
- *   pinned in, out            54 and 55 GB/s: the GPU copies at the speed of the bus. cudaHostRegister() pins memory
+ *   pinned in, out            55 GB/s: the GPU copies at the speed of the bus. cudaHostRegister() pins memory
  *                             that exists already, to the same effect
- *   kernel on device memory   2626 GB/s
- *   on zero-copy memory       82 GB/s, 32 times as slow. But it reads over one direction of the bus while it writes
+ *   kernel on device memory   2617 GB/s
+ *   on zero-copy memory       84 GB/s, 31 times as slow. But it reads over one direction of the bus while it writes
  *                             over the other, so it takes 0.65 of the time of two pinned copies and a kernel
  *   on managed memory         11 GB/s: the kernel's accesses to pages on the host are faults. The driver handles faults
  *                             in groups, and moves their pages
- *   managed prefetched in     45 GB/s for both arrays, without faults: cudaMemPrefetchAsync(). After it the kernel runs
+ *   managed prefetched in     47 GB/s for both arrays, without faults: cudaMemPrefetchAsync(). After it the kernel runs
  *                             as fast as on device memory
- *   that stays                80 GB/s: cudaMemAdvise() keeps the pages on the host, so it is zero-copy by another name
- *   kernel + copy             with a temporary array. cudaMalloc() and cudaFree() in each call add 175 us, since they
+ *   that stays                83 GB/s: cudaMemAdvise() keeps the pages on the host, so it is zero-copy by another name
+ *   kernel + copy             with a temporary array. cudaMalloc() and cudaFree() in each call add 311 us, since they
  *                             wait for the GPU and map memory; cudaMallocAsync() and cudaFreeAsync() take it from a
- *                             pool in the order of the stream, and add 32 us
+ *                             pool in the order of the stream, and add 57 us
  *   with memory kept          at each synchronisation a pool returns its unused memory to the system, but for
- *                             cudaMemPoolAttrReleaseThreshold bytes: 0 unless it is set, as it is for this row
+ *                             cudaMemPoolAttrReleaseThreshold bytes: 0 unless it is set, as it is for this row, which
+ *                             adds 1 us
  *
  * "in" is a copy to the device, "out" a copy from it. */
 #include "lesson.h"

@@ -85,19 +85,19 @@ __global__ void just_add(int *, unsigned *sum) { atomicAdd(sum, 1u); }
  *
  * On an H200:
  *
- *   one way                37.3 us
- *   two ways by parity     73.5 us, 1.97 times as long: every warp executes both branches
- *   two ways by warp       40.6 us, 9 % longer. That is not divergence: no warp executes both, as the stand-in counts.
+ *   one way                37.4 us
+ *   two ways by parity     73.8 us, 1.98 times as long: every warp executes both branches
+ *   two ways by warp       40.7 us, 9 % longer. That is not divergence: no warp executes both, as the stand-in counts.
  *                          But a thread executes 22 instructions more than the 272 of one way, most of them for the
  *                          division by `group`, which is 8 %
- *   loops as long by lane  57.7 us: each warp runs 256 rounds, as long as its longest thread. That is more than the
- *                          37.3 us of 256 rounds above, where the compiler knows the trip count and unrolls the loop
+ *   loops as long by lane  58.0 us: each warp runs 256 rounds, as long as its longest thread. That is more than the
+ *                          37.4 us of 256 rounds above, where the compiler knows the trip count and unrolls the loop
  *   loops as long by warp  31.3 us: the same work, but warps run 8 to 256 rounds, 132 on average. 1.85 times as fast;
  *                          the ratio of the rounds is 1.94
  *
- * 1024 threads add 1 to a counter. With a lock for each thread that is 1394 us, 1.4 us each: 1024 critical sections,
+ * 1024 threads add 1 to a counter. With a lock for each thread that is 1432 us, 1.4 us each: 1024 critical sections,
  * one after the other, each of them several round trips to the L2. With a lock for each warp there are 32 of them, with
- * 32 additions each: 187 us. atomicAdd() takes 3.9 us, which is the cost of clearing the sum and of a launch. The
+ * 32 additions each: 191 us. atomicAdd() takes 6.1 us, which is the cost of clearing the sum and of a launch. The
  * compiler adds up the ones of a warp first (lesson 15), so there are 32 atomics, and the L2 adds without a round trip.
  *
  * How many warps diverge follows from the condition alone. Exams ask it; a ballot of each warp answers it. */

@@ -122,21 +122,21 @@ static void reduce(reduction kernel, const int *in, int *const spare[2], int *su
  *
  * On an H200, for 2^27 ints; in parentheses the gain over the row before:
  *
- *   interleaved      415 GB/s. The threads that still add are the multiples of 2, 4, 8 ...: every warp diverges
- *   conflicting      677 (1.63). Threads 0, 1, 2 ... add: no divergence, but their elements are 2, 4, 8 ... words
+ *   interleaved      414 GB/s. The threads that still add are the multiples of 2, 4, 8 ...: every warp diverges
+ *   conflicting      673 (1.62). Threads 0, 1, 2 ... add: no divergence, but their elements are 2, 4, 8 ... words
  *                    apart, in the same banks (lesson 11)
- *   sequential       880 (1.30). The upper half is added to the lower: no conflicts. But half of the threads add
+ *   sequential       873 (1.30). The upper half is added to the lower: no conflicts. But half of the threads add
  *                    nothing
- *   first add        1651 (1.88). Each thread adds two elements while it loads: half as many blocks for the same ints,
+ *   first add        1644 (1.88). Each thread adds two elements while it loads: half as many blocks for the same ints,
  *                    and a block costs the same
- *   last warp        2234 (1.35). The last 64 sums need no barrier of the block, only __syncwarp() (a GPU of 2007
+ *   last warp        2210 (1.34). The last 64 sums need no barrier of the block, only __syncwarp() (a GPU of 2007
  *                    needed none), so most warps end after two steps
- *   unrolled         2319 (1.04). The compiler knows the block size and unrolls the loop. Loop instructions cost little
+ *   unrolled         2297 (1.04). The compiler knows the block size and unrolls the loop. Loop instructions cost little
  *                    today: in 2007 this was worth 1.41
- *   many per thread  2503 (1.08). 1056 blocks, not 262,144: each thread adds many elements before its block does
- *   shuffled         2505 (1.00). Sums of a warp through registers. The part that it speeds up is no longer what takes
+ *   many per thread  2473 (1.08). 1056 blocks, not 262,144: each thread adds many elements before its block does
+ *   shuffled         2473 (1.00). Sums of a warp through registers. The part that it speeds up is no longer what takes
  *                    the time: each thread has one 4-byte load under way, and that limits the rate (lesson 5)
- *   gk_reduce        4388 (1.75), 91 % of 4814 GB/s: 16-byte loads, several under way in each thread, and one launch.
+ *   gk_reduce        4468 (1.81), 93 % of 4814 GB/s: 16-byte loads, several under way in each thread, and one launch.
  *                    The blocks publish their sums; the block that started last waits for all sums and adds them in a
  *                    fixed order */
 #include "lesson.h"

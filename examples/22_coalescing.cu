@@ -58,22 +58,22 @@ __global__ void all_arrays(const float *x, const float *y, const float *z, const
  *
  * On an H200, in GB/s of useful bytes: the floats that are read and the float that is written. n is 2^24.
  *
- *   offset 0                2585. One 4-byte load in each thread is too little to reach the limit of the memory
- *   offset 1 to 16          2505 to 2508, 3 % less: a request touches two cache lines, not one, and with offsets 1 and
+ *   offset 0                2522. One 4-byte load in each thread is too little to reach the limit of the memory
+ *   offset 1 to 16          2454, 3 % less: a request touches two cache lines, not one, and with offsets 1 and
  *                           4 also a fifth sector. The next warp finds the surplus bytes in the cache. On a G80 (2006)
  *                           such an offset made 16 transactions of one
- *   stride 2, 4, 8          2311, 1640, 966: 8, 16, 32 sectors for each request. At stride 4 this already is the limit:
- *                           with the unused bytes 4100 GB/s are read and written
- *   stride 16, 32           512, 452: each float has a sector of its own, as at stride 8. But the memory delivers 64
+ *   stride 2, 4, 8          2270, 1626, 966: 8, 16, 32 sectors for each request. At stride 4 this already is the limit:
+ *                           with the unused bytes 4065 GB/s are read and written
+ *   stride 16, 32           516, 451: each float has a sector of its own, as at stride 8. But the memory delivers 64
  *                           bytes at a time, of which stride 8 uses both sectors
- *   backwards               2619: the same sectors in another order
- *   scattered               409: a sector for each float, in no order
- *   x of structures         1641, as stride 4. As an array of its own: 2585
- *   structures by member    four requests of 16 sectors each for all four members; three of them find their sectors in
- *                           the L1, but take its time
- *   structures by 16 bytes  4097: the same source with a structure that is aligned to 16 bytes, so one request of 16
+ *   backwards               2563: the same sectors in another order
+ *   scattered               447: a sector for each float, in no order
+ *   x of structures         1632, as stride 4. As an array of its own: 2522
+ *   structures by member    4057: four requests of 16 sectors each for all four members. Three of them find their
+ *                           sectors in the L1; the memory is still the limit
+ *   structures by 16 bytes  4079: the same source with a structure that is aligned to 16 bytes, so one request of 16
  *                           sectors
- *   all arrays              4112: four requests of 4 sectors */
+ *   all arrays              4079: four requests of 4 sectors */
 #include "lesson.h"
 
 static const lesson_about about = {"22_coalescing",
