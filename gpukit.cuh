@@ -111,12 +111,12 @@
  *   Errors       A call that can fail returns cudaError_t, and gk_error_detail() then says what was wrong; gk_array,
  *                gk_allclose of one, and gk_time_ms call the handler of GK_CHECK. C++17 and C23 compilers warn about a
  *                status that is ignored, unless it is cast to void. Only GK_TIME, calls with print in their names and
- *                the default handler print. Only the handler ends the program, as it does by default. A call fails for
- *                its own errors only, and leaves none of them behind as CUDA's last error. An error left behind by
- *                other work is not reported, and a call that succeeds does not clear it; one that fails may, because
- *                CUDA keeps only one. The exception is an error after which the device's context is lost. The detail
- *                then says that it comes from earlier work, or of a call that waits for its own kernels, that it may
- *                come from these.
+ *                the default handler print. Only the handler ends the program, as it does by default. A call reports
+ *                only its own errors, and does not leave them behind as CUDA's last error. Errors of earlier work are
+ *                not reported. A call that succeeds leaves them there; one that fails may overwrite them, because CUDA
+ *                keeps only one. The exception: after an error that destroys the device's context every call fails,
+ *                and the detail says that the error comes from earlier work; if the call waits for its own kernels,
+ *                that it may come from these.
  *                (Built with CUDA 12, the first launch of a kernel with more than 48 KiB of dynamic shared memory
  *                clears an error left behind, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
@@ -141,7 +141,8 @@
  *                upper case (N, SIZE, TILE, but no GK_...), single letters, min, max, swap, or one of rows, cols, row,
  *                col, width, height, size, count, block, grid, tile, threads, warp, lane, step, half, first, zero,
  *                copy, mask, near, far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile has the whole
- *                list). CUDA's own headers do not tolerate all of these: include them before your macros, as nvcc does.
+ *                list). CUDA's headers and the standard library's do not tolerate all of these (in C++20 not copy, at
+ *                and op): include <cuda_runtime.h>, <atomic> and <utility> before your macros.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Tensor-core products on Hopper
  *               are fastest in code for sm_90a (-gencode arch=compute_90a,code=sm_90a), which -arch=native does not
@@ -599,10 +600,10 @@ typedef enum gk_precision {
 } gk_precision;
 
 /* Which kernels compute a product. It is an error to ask for kernels that the GPU, or the program's code for it, does
- * not have. The private plans are for tests: a strict kernel with this tile, or with another one if the type or the GPU
- * does not have it. All strict kernels give the same bits. */
+ * not have. All strict kernels give the same bits. */
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0, /* the fastest, by the planner's estimate */
+  /* For tests: a strict kernel with this tile, or with another one if the type or the GPU does not have it. */
   GK__PLAN_TILE_32,
   GK__PLAN_TILE_32_64,
   GK__PLAN_TILE_64,
@@ -1069,10 +1070,10 @@ template <class Value> struct gk_argmax {
 };
 
 /* ====================================================================================================================
- * 7. WARP: values pass between lanes in registers. The first `lane_count` lanes take part (all 32 by default), and
- *    exactly these must make the call. Values are combined in the order of the lanes and in a fixed shape: the operator
- *    must be associative but need not commute, and the bits are the same on every run. Tags work in the values' own
- *    type, for half types in float; gk_op_argmin and gk_op_argmax combine values of type gk_arg<...>.
+ * 7. WARP: values pass between lanes in registers. The first `lane_count` lanes take part (all 32 by default): all of
+ *    them must make the call, and no other lane. Values are combined in the order of the lanes and in a fixed shape:
+ *    the operator must be associative but need not commute, and the bits are the same on every run. Tags work in the
+ *    values' own type, for half types in float; gk_op_argmin and gk_op_argmax combine values of type gk_arg<...>.
  * ==================================================================================================================*/
 
 /* Acc itself. An argument of this type may be NULL, or a number of another type: Acc is not deduced from it. */
@@ -1300,8 +1301,8 @@ GK__NODISCARD cudaError_t gk_reduce_columns(const Input &input, Output &&output,
  * otherwise, which is not checked. n = 0 does nothing. The operator must be associative but need not commute. A tag
  * such as gk_op_sum() works in the type of the output, for f16 and bf16 in float, to which elements are converted
  * before they are combined: give a wider output where sums outgrow the input. A functor works in its Acc. Acc and
- * elements have at most 176 bytes; where those of input and output differ in size, both together. argmin and argmax
- * need an output of gk_arg<value>. */
+ * an element have at most 176 bytes each; if elements of input and output differ in size, 176 bytes together. argmin
+ * and argmax need an output of gk_arg<value>. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1339,8 +1340,8 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
 /* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
  * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
  * are kept, which is not checked. output may be the same pointer as input, if the elements have the same size and keep
- * looks at its argument alone; they may not overlap otherwise. Elements have at most 176 bytes. *kept_count must be
- * wide enough, which is not checked. A scratch needs gk_scan_scratch_bytes(n, item_bytes) bytes.
+ * looks at its argument alone. Apart from that, input and output may not overlap. Elements have at most 176 bytes.
+ * *kept_count must be wide enough, which is not checked. A scratch needs gk_scan_scratch_bytes(n, item_bytes) bytes.
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
@@ -1371,7 +1372,7 @@ GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaSt
 template <class Output, class Begin, class Increment>
 GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream = 0);
 /* Random numbers, uniform in [0, 1) or normal with mean 0 and variance 1, for arrays of float, double, __half and
- * __nv_bfloat16. Half types are rounded to nearest, so that a uniform one may be 1. Number i depends on the seed and on
+ * __nv_bfloat16. Half types are rounded to nearest, so they are uniform in [0, 1]. Number i depends on the seed and on
  * i alone, and has the same bits on every GPU and on the CPU stand-in. (Philox 4x32-10 of Salmon et al., "Parallel
  * random numbers: as easy as 1, 2, 3", 2011; normal numbers by Wichura's inverse of the distribution, AS 241, 1988.) */
 template <class Output>
