@@ -7681,9 +7681,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
 
 /* The partitions of k of a product, at most; thin products have more if k is very long. */
 #define GK__MATMUL_PARTITIONS 32
-/* The partials that a call has in the scratch at once, at most. No product with k <= 2^30 has more partitions than that
- * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
- * of some of its tiles each. */
+/* The partials that a call has in the scratch at once, at most. No product has more partitions than that allows, but for
+ * those with k > 2^30, where the length of a partition, an int, may require more, if A and B have 2^43 bytes. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
 /* What plans depend on: the multiprocessors of the current device, the shared memory of a block in bytes, and the plan
  * of tensor cores for which the program has code: GK_PLAN_MMA, GK_PLAN_WGMMA, or GK_PLAN_AUTO if it has none. */
@@ -7817,17 +7816,12 @@ template <class... Params> struct gk__tile_kernel {
   size_t resident;   /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
   bool in_turn;      /* a block computes all partitions of a tile */
 };
-/* Launches a product in panels of whole tiles, as large as max_blocks and the memory for partials allow. */
+/* Launches a product in panels of whole tiles, as large as max_blocks allows. */
 template <class Args, class Launch>
 cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_t blocks_per_tile,
                               gk__product_call *call, const Launch &launch) {
-  typedef typename Args::acc_type Acc;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   size_t most_tiles = p.limited(tiles_m * tiles_n * blocks_per_tile) / blocks_per_tile;
-  if (!gk__partials_fit<Acc>(p.m, p.n, static_cast<unsigned>(blocks_per_tile))) {
-    const size_t most = GK__PARTIALS_BYTES / (blocks_per_tile * gk__partial_bytes<Acc>(tile_m, tile_n));
-    if (most_tiles > most) most_tiles = most;
-  }
   if (most_tiles == 0) most_tiles = 1;
   /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
   const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
@@ -9757,10 +9751,12 @@ struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, overhead;
 };
-/* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes. */
+/* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes, in all matrices of a batch: of a
+ * part of it, too, so that its plan is the same. */
 template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Element> &v) {
+  const size_t items = 32 / gk__tensor_type<Element>::bytes;
   return v.split > 1 ||
-         (reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim * gk__tensor_type<Element>::bytes % 32 == 0);
+         (reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim % items == 0 && v.stride_batch % items == 0);
 }
 struct gk__wgmma_choice {
   int tile_idx;
@@ -10920,8 +10916,7 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
   /* Code for compute_90 also runs on newer GPUs, some of whose blocks have 99 KB of shared memory. */
   static unsigned hopper(const args &p, const gk__matmul_gpu &gpu) {
     const size_t barriers = 1024; /* bytes, at most */
-    if (p.k == 0 || p.partial_bytes() > GK__PARTIALS_BYTES || !gpu.has_smem(gk__f64_64x128::ring_bytes + barriers))
-      return GK__ANY_CODE;
+    if (p.k == 0 || !gpu.has_smem(gk__f64_64x128::ring_bytes + barriers)) return GK__ANY_CODE;
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return GK__SM_90A_CODE;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? GK__SM_90_CODE : GK__ANY_CODE;
   }
