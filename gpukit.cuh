@@ -7071,9 +7071,9 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory. It asks at run
- * time, because a program may have code for both sm_90 and sm_90a. */
-#define GK__EMPTY_BYTES 4096
+ * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory, of
+ * which a functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
+#define GK__EMPTY_BYTES 40960
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
   nothing[threadIdx.x] = 0
@@ -7681,8 +7681,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
 
 /* The partitions of k of a product, at most; thin products have more if k is very long. */
 #define GK__MATMUL_PARTITIONS 32
-/* The partials that a call has in the scratch at once, at most. No product has more partitions than that allows, but for
- * those with k > 2^30, where the length of a partition, an int, may require more, if A and B have 2^43 bytes. */
+/* The partials that a call has in the scratch at once, at most. No product has more partitions than that allows, but
+ * for those with k > 2^30, where the length of a partition, an int, may require more, if A and B have 2^43 bytes. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
 /* What plans depend on: the multiprocessors of the current device, the shared memory of a block in bytes, and the plan
  * of tensor cores for which the program has code: GK_PLAN_MMA, GK_PLAN_WGMMA, or GK_PLAN_AUTO if it has none. */
