@@ -7071,8 +7071,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory, of
- * which a functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
+ * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory, of which a functor
+ * has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
 #define GK__EMPTY_BYTES 40960
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
