@@ -1985,10 +1985,11 @@ static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
 
 /* Begins a check: only a detail that is written after this belongs to it. */
 GPUKIT_DEF void gk__check_begin(void);
-/* End a check: report an error to the handler, and return the code. gk__check_launch is GK_CHECK_LAUNCH. */
+/* End a check: report an error to the handler. gk__check_cuda also ends it without an error. gk__check_launch is
+ * GK_CHECK_LAUNCH. */
 GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line);
-GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
-                                int line);
+GPUKIT_DEF void gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
+                                 int line);
 GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line);
 
 /* The variable of GK_TIME's loop. gk__time_next returns 1 the first time, and stops the timer and prints the second. */
@@ -2116,7 +2117,7 @@ GPUKIT_DEF void gk__print_text(const char *text);
 /* Compares two elements that are not equal. */
 GPUKIT_DEF void gk__compare(const gk__number_pair &pair, double rtol, double atol, gk__comparison *comparison);
 /* Returns whether the arrays are close. If not, writes the detail. */
-GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk_mismatch *mismatch);
+GPUKIT_DEF bool gk__compare_report(size_t n, const gk__comparison &comparison, gk_mismatch *mismatch);
 
 /* Gives each host function a symbol that begins with GK__NEEDED (section 22). This must precede all uses. With
  * GPUKIT_STATIC the linker sees no symbols. */
@@ -2292,7 +2293,7 @@ bool gk__allclose(ItemsA<Item> &&a, ItemsB<Other> &&b, size_t n, double rtol, do
     const bool is_equal = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
     if (!is_equal) gk__compare({i, x, y}, rtol, atol, &comparison);
   }
-  return gk__compare_report(n, comparison, mismatch) != 0;
+  return gk__compare_report(n, comparison, mismatch);
 }
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
@@ -12423,14 +12424,12 @@ GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const 
   return code;
 }
 
-GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
-                                int line) {
-  if (code == 0) return code;
+GPUKIT_DEF void gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
+                                 int line) {
   char number[32];
   snprintf(number, sizeof(number), "status %d", code);
   const gk_error error = {file, line, expr, code, name && name[0] ? name : number, message ? message : "", "", ""};
   gk__report(&error);
-  return code;
 }
 
 /* Waits for the stream in debug mode, but never for one that is being captured, nor for the legacy stream while a
@@ -13288,7 +13287,7 @@ GPUKIT_DEF void gk__compare(const gk__number_pair &pair, double rtol, double ato
   }
 }
 
-GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk_mismatch *mismatch) {
+GPUKIT_DEF bool gk__compare_report(size_t n, const gk__comparison &comparison, gk_mismatch *mismatch) {
   const gk__number_pair &p = comparison.first_pair, &q = comparison.worst_pair;
   gk__clear_detail();
   if (mismatch) *mismatch = {comparison.mismatches, p.idx, q.idx, p.a.value, p.b.value, q.a.value, q.b.value};
