@@ -11694,10 +11694,10 @@ template <class Acc> struct gk__record {
     }
     return *this;
   }
-  /* any: not every type has a default constructor. */
-  GK__HD Acc value(Acc any) const {
-    gk__unpack(&any, words);
-    return any;
+  GK__HD Acc value() const {
+    Acc unpacked;
+    gk__unpack(&unpacked, words);
+    return unpacked;
   }
   GK__HD size_t item_count() const {
     size_t items = 0;
@@ -11736,7 +11736,7 @@ __global__ void gk__fold_kernel(const gk__record<Acc> *records, size_t record_co
     Acc own_value = operation.identity();
     size_t own_items = 0;
     if (gk_lane() < loaded) {
-      own_value = records[first_idx + gk_lane()].value(own_value);
+      own_value = records[first_idx + gk_lane()].value();
       own_items = records[first_idx + gk_lane()].item_count();
     }
     for (unsigned source = 0; source < loaded; source++) {
@@ -11869,8 +11869,7 @@ cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operat
 /* Where the scan of a piece starts: at the value and the index in a record. */
 template <class Acc, bool AddsIndex> struct gk__dist_start {
   const gk__record<Acc> *record;
-  Acc identity;
-  GK__D Acc value() const { return record->value(identity); }
+  GK__D Acc value() const { return record->value(); }
   GK__D size_t index() const { return AddsIndex ? record->item_count() : 0; }
 };
 template <class Input, class Output, class Operator>
@@ -11886,7 +11885,7 @@ cudaError_t gk__dist_scan(const char *call, bool inclusive, const Input &input, 
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, gk__item_type<Output>>());
   gk__dist_fold<Item, Functor> fold = {ctx, gk__input_of(input), n, f, scratch, gk_scratch()};
   GK_TRY(fold.begin(gk__scan_bytes(plan, sizeof(gk__slot<Acc>))));
-  const gk__dist_start<Acc, gk__adds_index<Acc, Item>::value> start = {fold.records(), f.identity()};
+  const gk__dist_start<Acc, gk__adds_index<Acc, Item>::value> start = {fold.records()};
   const bool needs_record = ctx.rank + 1 < ctx.rank_count; /* no rank uses that of the last one */
   cudaError_t status = fold.launch(gk__commutes<Functor>(), needs_record, ctx.rank, fold.records());
   if (status == cudaSuccess)

@@ -87,7 +87,7 @@ TEST(indices_past_four_billion) {
   DEMAND(same(out.first(), A{3, 2 * large - 1}), show(out.first()));
   DEMAND_OK(hook_fold_records(d, records.ptr, 3, gk_argmin<float>(), start.ptr));
   DEMAND(start.first().item_count() == 2 * large, test_show(start.first().item_count()));
-  DEMAND(same(start.first().value(A()), A{3, 2 * large - 1}), "the value in a record");
+  DEMAND(same(start.first().value(), A{3, 2 * large - 1}), "the value in a record");
 }
 /* More ranks than a warp has lanes. */
 TEST(records_of_a_hundred_ranks) {
