@@ -4642,11 +4642,10 @@ template <class Acc> struct gk__scan_start {
   GK__D size_t index() const { return 0; }
 };
 
-/* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
+/* What a kernel is compiled for: types, whether n is small, and what follows from these. In shared memory each thread
  * has consecutive elements, which it reads and writes as vectors. Results replace the inputs if both have the same
  * size; otherwise they are stored after them. */
-template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread,
-          class TilePlan = gk__scan_plan>
+template <class InputArray, class OutputItem, class Functor, class Initial, bool SmallN, class TilePlan = gk__scan_plan>
 struct gk__scan_config {
   typedef TilePlan Plan;
   typedef InputArray Input; /* a pointer, or a computed input */
@@ -4655,26 +4654,26 @@ struct gk__scan_config {
   typedef Functor Operator;
   typedef Initial Init;
   typedef typename gk__working<Functor>::type Acc;
-  static const unsigned items_per_thread = ItemsPerThread, tile_items = ItemsPerThread * GK__SCAN_THREADS;
+  static const unsigned items_per_thread = gk__scan_items(gk__scan_item_bytes<Item, Out>(), SmallN);
+  static const unsigned tile_items = items_per_thread * GK__SCAN_THREADS;
   static const bool replaces_inputs = sizeof(Item) == sizeof(Out); /* in shared memory, by the results */
   /* In 16-byte words. While inputs are loaded, up to 127 bytes are before them, see gk__scan_load_offset, and the move
    * reads one word after them. */
   static const unsigned in_words = (tile_items * sizeof(Item) + 15) / 16 + 8;
   static const unsigned out_offset = replaces_inputs ? 0 : in_words;
   static const unsigned word16_count = in_words + (replaces_inputs ? 0 : (tile_items * sizeof(Out) + 15) / 16);
-  static const bool has_vectors = replaces_inputs && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
+  static const bool has_vectors =
+      replaces_inputs && 16 % sizeof(Item) == 0 && items_per_thread * sizeof(Item) % 16 == 0;
   static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
-  /* Of elements of more than 88 bytes, a thread has one for any n; these kernels are those for large n. */
-  static const bool small_n = ItemsPerThread == gk__scan_items(gk__scan_item_bytes<Item, Out>(), true) &&
-                              ItemsPerThread != gk__scan_items(gk__scan_item_bytes<Item, Out>(), false);
+  static const bool small_n = SmallN;
   /* Groups in the look-back's window, a warp each. For large n, reading their totals takes bandwidth from the data. */
-  static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 3;
+  static const unsigned window = SmallN ? GK__SCAN_WARPS - 1 : 3;
   /* For __launch_bounds__: enough to have loads in flight at all times. An SM of sm_75 has room for four. Without bulk
    * copies, loads take the registers of a fifth block. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static const unsigned blocks_per_sm = 4;
 #else
-  static const unsigned blocks_per_sm = small_n ? 6 : GK__BULK ? 5 : 4;
+  static const unsigned blocks_per_sm = SmallN ? 6 : GK__BULK ? 5 : 4;
 #endif
 };
 
@@ -4972,11 +4971,11 @@ template <class Byte> struct gk__scan_bytes_by_words {
     return static_cast<Byte>(before);
   }
 };
-template <class Init, unsigned Items>
-struct gk__scan_vector<gk__scan_config<const unsigned char *, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
+template <class Init, bool SmallN>
+struct gk__scan_vector<gk__scan_config<const unsigned char *, unsigned char, gk_sum<unsigned char>, Init, SmallN>, 16>
     : gk__scan_bytes_by_words<unsigned char> {};
-template <class Init, unsigned Items>
-struct gk__scan_vector<gk__scan_config<const signed char *, signed char, gk_sum<signed char>, Init, Items>, 16>
+template <class Init, bool SmallN>
+struct gk__scan_vector<gk__scan_config<const signed char *, signed char, gk_sum<signed char>, Init, SmallN>, 16>
     : gk__scan_bytes_by_words<signed char> {};
 
 /* Stores a vector to shared memory: a 16-byte word, or one element. */
@@ -5140,12 +5139,13 @@ cudaError_t gk__scan(const gk__call &call, const Input &input, Out *output, size
                      bool inclusive, const Plan &plan) {
   typedef typename gk__source<Input>::item_type Item;
   typedef typename gk__working<Operator>::type Acc;
-  const unsigned items_for_large_n = gk__scan_items(gk__scan_item_bytes<Item, Out>(), false);
+  typedef gk__scan_config<Input, Out, Operator, Init, false, Plan> config_for_large_n;
+  /* Of elements of more than 88 bytes, a thread has one for any n. Then there is one kernel, that for large n. */
   const unsigned items_for_small_n = gk__scan_items(gk__scan_item_bytes<Item, Out>(), true);
-  typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n, Plan> config_for_large_n;
-  typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n, Plan> config_for_small_n;
-  const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
-                                                                 : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
+  const bool has_small_n = items_for_small_n < config_for_large_n::items_per_thread;
+  typedef gk__scan_config<Input, Out, Operator, Init, has_small_n, Plan> config_for_small_n;
+  const auto kernel = plan.items_per_thread == items_for_small_n ? GK__KERNEL(gk__scan_kernel<config_for_small_n>)
+                                                                 : GK__KERNEL(gk__scan_kernel<config_for_large_n>);
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
   return gk__launch_with_slots<Acc>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes, input, output, n,
                                     operation, init, inclusive);
