@@ -10251,6 +10251,7 @@ struct gk__tile_facts {
   unsigned warps;  /* in one group */
   unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
   unsigned room;   /* groups whose registers fit on a multiprocessor */
+  size_t bytes;    /* of shared memory that a group of a portable kernel takes */
   unsigned share;  /* multiply-add throughput with enough warps, in percent of the peak; Hopper's floats: not used */
   unsigned hopper; /* the code that has its kernel, a gk__hopper_code */
   const gk__plan_costs *costs;
@@ -10275,10 +10276,17 @@ struct gk__plan_query {
   gk_plan wanted;
   int sms;
   unsigned hopper;
-  bool can_turn; /* shared memory has room for two blocks of the portable kernel that computes partitions in turn */
+  bool can_turn;     /* shared memory has room for two blocks of the portable kernel that computes partitions in turn */
+  size_t smem_limit; /* bytes of shared memory that a block may have */
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && hopper == other.hopper && can_turn == other.can_turn && order == other.order;
+           sms == other.sms && hopper == other.hopper && can_turn == other.can_turn && smem_limit == other.smem_limit &&
+           order == other.order;
+  }
+  /* Whether a block reduces all partitions with such a tile. */
+  bool in_block(const gk__tile_facts &tile_facts) const {
+    return order.partitions == 1 ||
+           (order.partitions <= tile_facts.groups && order.partitions * tile_facts.bytes <= smem_limit);
   }
 };
 inline bool gk__is_hopper_plan(gk_plan plan) { return plan >= GK__PLAN_HOPPER_32_64 && plan <= GK__PLAN_HOPPER_128; }
@@ -10325,7 +10333,7 @@ struct gk__block_load {
   size_t resident, blocks_per_sm; /* blocks that a multiprocessor holds at once; that it runs in all */
   unsigned long long work;        /* clocks of a block's multiply-adds, while the multiprocessor is busy */
   gk__block_load(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
-    const bool in_block = query.order.partitions <= tile_facts.groups;
+    const bool in_block = query.in_block(tile_facts);
     const size_t tiles = tile_facts.tile_count(query.m, query.n) * query.batch;
     groups = in_block ? query.order.partitions : 1;
     resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
@@ -10362,12 +10370,12 @@ template <class Acc> struct gk__tiles {
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {
-        {GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs, {}},
-        {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 100, GK__SM_90A_CODE, &costs, {}},
-        {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 100, GK__SM_90A_CODE, &costs, {}},
-        {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 68, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 84, 7000}},
-        {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 63, GK__ANY_CODE, &costs, {}},
-        {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 40, GK__ANY_CODE, &costs, {}}};
+        {GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 0, 100, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 0, 100, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 0, 100, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 38400, 68, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 84, 7000}},
+        {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 26112, 63, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 13824, 40, GK__ANY_CODE, &costs, {}}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10383,12 +10391,12 @@ template <> struct gk__tiles<double> {
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {
-        {GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 98, GK__SM_90_CODE, &costs, {1, GK__SM_90A_CODE, 82, 500}},
-        {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 90, GK__SM_90A_CODE, &costs, {}},
-        {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 62, GK__SM_90_CODE, &costs, {2, GK__SM_90_CODE, 73, 2800}},
-        {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 65, GK__ANY_CODE, &costs, {}},
-        {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 48, GK__ANY_CODE, &costs, {}},
-        {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 62, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 78, 2800}}};
+        {GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 0, 98, GK__SM_90_CODE, &costs, {1, GK__SM_90A_CODE, 82, 500}},
+        {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 0, 90, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 0, 62, GK__SM_90_CODE, &costs, {2, GK__SM_90_CODE, 73, 2800}},
+        {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 92160, 65, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 30720, 48, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 46080, 62, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 78, 2800}}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10401,11 +10409,9 @@ template <> struct gk__tiles<double> {
 };
 /* The clocks of a product with such a tile, and of the reduction of its partials. */
 template <class Acc> unsigned long long gk__clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
-  const unsigned partitions = query.order.partitions;
-  const bool in_block = partitions <= tile_facts.groups;
   return gk__tiles<Acc>::kernel_clocks(tile_facts, query) +
-         gk__reduction_clocks(tile_facts.costs->reduce, query.m, query.n, query.batch, in_block ? 1 : partitions,
-                              sizeof(Acc));
+         gk__reduction_clocks(tile_facts.costs->reduce, query.m, query.n, query.batch,
+                              query.in_block(tile_facts) ? 1 : query.order.partitions, sizeof(Acc));
 }
 
 /* The split of a thin product: enough partitions for 264 blocks if there are fewer than 200, at most ceil(k / 512). */
@@ -10423,7 +10429,7 @@ inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum)
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE, false};
+  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE, false, 227 * 1024};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_depth();
   const unsigned most = limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit) : GK__MATMUL_PARTITIONS;
@@ -10530,7 +10536,7 @@ template <class Acc> gk__cut_plan<gk__tile_choice> gk__plan_tiles(const gk__plan
 }
 
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE, false},
+  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE, false, 0},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc> gk__cut_plan<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {
@@ -10988,7 +10994,8 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
   const gk__cut_plan<gk__tile_choice> cut =
       gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
-                             gk__hopper_path<Args>::hopper(p, call->gpu), gk__turn_path<Args>::takes(call->gpu)});
+                             gk__hopper_path<Args>::hopper(p, call->gpu), gk__turn_path<Args>::takes(call->gpu),
+                             static_cast<size_t>(call->gpu.smem_limit)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);

@@ -369,7 +369,7 @@ template <class Acc> std::string refit_print_tiles(const char *title) {
     const gk__tile_facts f = tiles::facts(i);
     text += std::string("      {") + refit_name(f.plan);
     for (const size_t number :
-         {f.row_count, f.col_count, size_t{f.warps}, size_t{f.groups}, size_t{f.room}, size_t{f.share}})
+         {f.row_count, f.col_count, size_t{f.warps}, size_t{f.groups}, size_t{f.room}, f.bytes, size_t{f.share}})
       text += ", " + std::to_string(number);
     static const char *const codes[] = {"GK__ANY_CODE", "GK__SM_90_CODE", "GK__SM_90A_CODE"};
     text += std::string(", ") + codes[f.hopper] + ", &costs, {";

@@ -87,7 +87,7 @@ TEST(cached_splits_and_tiles) {
         EXPECT(hook_cached_split_k<double>(m, n, k) == twice);
         EXPECT(hook_cached_split_k<float>(m, n, k + 64) == hook_plan_split_k<float>(m, n, k + 64));
         for (const unsigned hopper : {0u, 1u, 2u}) {
-          const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper, false};
+          const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper, false, 232448};
           const hook_cut_plan<hook_tile_choice> cached = hook_cached_tiles<float>(query),
                                                 planned = hook_plan_tiles<float>(query);
           EXPECT(cached.m == planned.m && cached.n == planned.n && cached.plan.cost == planned.plan.cost);
@@ -108,8 +108,8 @@ TEST(estimates_of_blocks) {
     const auto clocks_of = [&](size_t tiles, unsigned partitions, int depth, int last) {
       const size_t k = static_cast<size_t>(depth) * (partitions - 1) + static_cast<size_t>(last);
       const hook_split_k order = {0, partitions, depth};
-      return hook_hopper_clocks(tile,
-                                {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, 2, false});
+      return hook_hopper_clocks(
+          tile, {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, 2, false, 232448});
     };
     unsigned long long before = 0;
     for (size_t tiles = 1; tiles < 2000; tiles += 33) {
@@ -142,17 +142,41 @@ TEST(estimates_of_reductions) {
   const hook_tile_facts square = hook_tiles<float>::facts(hook_tiles<float>::item_count - 1);
   const auto whole = [&](unsigned partitions) {
     const hook_split_k order = {0, partitions, 640 / static_cast<int>(partitions)};
-    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, 0, false};
+    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, 0, false, 232448};
     return hook_clocks<float>(square, query) - hook_tiles<float>::kernel_clocks(square, query);
   };
   EXPECT_EQ(whole(square.groups), 0ull);
   EXPECT(whole(square.groups + 1) > 0);
 }
 
+/* What the planner knows of a portable tile is what its kernel takes. A GPU whose blocks have too little shared memory
+ * for all groups splits k by blocks, which need a second launch. */
+template <class T> static void check_groups() {
+  typedef hook_tiles<T> tiles;
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_AUTO};
+  for (int i = 0; i < tiles::item_count; i++) {
+    const hook_tile_facts tile = tiles::facts(i);
+    if (tile.hopper) continue;
+    const auto kernel = hook_portable_kernel_of(hook_matmul_args<T, T, T>(), tile.plan, hopper, T());
+    EXPECT(kernel.bm == tile.row_count && kernel.bn == tile.col_count && kernel.groups == tile.groups);
+    EXPECT_EQ(tile.bytes, std::max(kernel.ring_bytes, kernel.bm * kernel.bn * sizeof(T)));
+    if (tile.groups == 1) continue;
+    hook_plan_query query = {512, 512, 64 * tile.groups, 1, {false, tile.groups, 64}, GK_PLAN_AUTO, 132, 0, false, 0};
+    for (const size_t missing : {0u, 1u}) { /* the clocks to reduce partials by a second launch */
+      query.smem_limit = tile.groups * tile.bytes - missing;
+      EXPECT((hook_clocks<T>(tile, query) > tiles::kernel_clocks(tile, query)) == (missing > 0));
+    }
+  }
+}
+TEST(planner_knows_the_memory_of_groups) {
+  check_groups<float>();
+  check_groups<double>();
+}
+
 TEST(planner_fills_the_device) {
   const hook_split_k plain = {0, 1, 4096};
   const auto plan_of = [&](size_t edge, unsigned hopper, gk_plan wanted) {
-    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper, false}).tile_facts.plan;
+    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper, false, 232448}).tile_facts.plan;
   };
   EXPECT_EQ(plan_of(4096, 0, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, 2, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
@@ -165,8 +189,9 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, 1, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_32); /* only code for sm_90a has one */
   EXPECT_EQ(plan_of(100, 2, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
   EXPECT_EQ(plan_of(100, 0, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_64, 132, 0, false}).tile_facts.plan,
-            (int)HOOK_PLAN_TILE_32_64);
+  EXPECT_EQ(
+      (int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_64, 132, 0, false, 232448}).tile_facts.plan,
+      (int)HOOK_PLAN_TILE_32_64);
 }
 
 /* The bytes of an element say its type. */

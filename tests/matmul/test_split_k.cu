@@ -218,7 +218,7 @@ template <class T, class O, class Func> static void check_in_turn(size_t m, size
     product_by_order<T, O, Func> product(p, {false, partitions, static_cast<int>(depth)});
     hook_matmul_gpu gpu = this_gpu();
     gpu.sms = 1;
-    hook_plan_query query = {m, n, k, p.batch, product.order, GK_PLAN_AUTO, gpu.sms, HOOK_ANY_CODE, true};
+    hook_plan_query query = {m, n, k, p.batch, product.order, GK_PLAN_AUTO, gpu.sms, HOOK_ANY_CODE, true, 232448};
     EXPECT(hook_plan_tile<acc_type<T>>(query).in_turn);
     query.can_turn = false;
     EXPECT(!hook_plan_tile<acc_type<T>>(query).in_turn);

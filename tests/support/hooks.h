@@ -107,6 +107,7 @@
 #define hook_plan_split_k gk__plan_split_k
 #define hook_plan_tile gk__plan_tile
 #define hook_plan_tiles gk__plan_tiles
+#define hook_portable_kernel_of gk__portable_kernel_of
 #define HOOK_PREPARE_BF16_TERMS GK__PREPARE_BF16_TERMS
 #define hook_prepare_operands gk__prepare_operands
 #define hook_product gk__product
