@@ -526,7 +526,7 @@ typedef struct gk_bench_opts { /* zeros are the defaults; so is opts NULL */
   int samples;         /* 0: 30 */
   int calls;           /* back-to-back calls in a sample; 0: as many as take about 1 ms, from 1 to 1000 */
   double bytes, flops; /* bytes moved and operations done by one call, for the rates in the result */
-  double *sample_ms;   /* NULL, or an array for the time of one call in each sample; `samples` values per function */
+  double *sample_ms;   /* NULL, or an array for the time of one call in each sample; a function has `samples` (0: 30) */
 } gk_bench_opts;
 typedef struct gk_bench_result {
   double median_ms, min_ms, mean_ms, stddev_ms; /* time of one call, over the samples */
@@ -13033,8 +13033,11 @@ static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions,
       call, functions, users, function_count, opts ? *opts : gk_bench_opts(), device.peak_gbs, gk_timer(),
       0,    NULL,      NULL};
   if (bench.opts.buffers == 0) bench.opts.buffers = 1;
-  if (bench.opts.warmup <= 0) bench.opts.warmup = 3;
-  if (bench.opts.samples <= 0) bench.opts.samples = 30;
+  if (bench.opts.warmup < 0 || bench.opts.samples < 0 || bench.opts.calls < 0)
+    return GK__INVALID("%s: %d calls before the first sample, %d samples, %d calls in each: none may be negative", call,
+                       bench.opts.warmup, bench.opts.samples, bench.opts.calls);
+  if (bench.opts.warmup == 0) bench.opts.warmup = 3;
+  if (bench.opts.samples == 0) bench.opts.samples = 30;
   const size_t n = static_cast<size_t>(function_count);
   const size_t row_bytes = gk__saturated_product(sizeof(double), static_cast<size_t>(bench.opts.samples));
   bench.sample_ms = static_cast<double *>(malloc(gk__saturated_product(row_bytes, n + 1)));

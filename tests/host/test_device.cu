@@ -718,6 +718,11 @@ TEST(bench_returns_the_error_of_the_function) {
   EXPECT_EQ(std::string(gk_error_detail()), std::string());
   EXPECT_FAILS(gk_bench(NULL, &f, &o, &r), cudaErrorInvalidValue, "gk_bench: function is NULL");
   EXPECT_FAILS(gk_bench(run_fake, &f, &o, NULL), cudaErrorInvalidValue, "gk_bench: result is NULL");
+  for (int gk_bench_opts::*number : {&gk_bench_opts::warmup, &gk_bench_opts::samples, &gk_bench_opts::calls}) {
+    gk_bench_opts negative = o;
+    negative.*number = -3;
+    EXPECT_FAILS(gk_bench(run_fake, &f, &negative, &r), cudaErrorInvalidValue, "none may be negative");
+  }
 }
 
 /* What the function was told of errors that it went on after is not why it failed. */
