@@ -554,7 +554,7 @@ GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
  *
  * One scratch serves calls of any size and type, one after the other on one stream; each stream needs its own. It never
  * grows: if it is too small, the call returns cudaErrorInvalidValue, and the detail names the bytes needed. A
- * zero-initialised gk_scratch is valid and empty.
+ * zero-initialised gk_scratch is valid and empty: calls that would use it refuse it.
  *
  * It may have a work area, for copies of A and B that tensor cores can read. A product that needs a larger work area
  * than its scratch has allocates one on the stream. */
@@ -4018,12 +4018,12 @@ cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const
  * call checks the scratch that it is given, even if it does not need it. */
 inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, size_t bytes) {
   if (!given) return cudaSuccess;
-  const size_t available = given->ptr ? given->bytes : 0;
   int device = 0;
-  if (available < bytes)
+  /* Also where none is needed: a call that works for small arrays should not fail for large ones. */
+  if (!given->ptr) return GK__INVALID("%s: the scratch is empty: gk_scratch_create it first, or pass NULL", call);
+  if (given->bytes < bytes)
     return GK__INVALID("%s: the scratch has %zu bytes, but %zu are needed: create it with at least that many", call,
-                       available, bytes);
-  if (!given->ptr) return cudaSuccess;
+                       given->bytes, bytes);
   const unsigned alignment = 32; /* of four doubles, which some GPUs load at once */
   if (reinterpret_cast<uintptr_t>(given->ptr) % alignment)
     return GK__INVALID("%s: the scratch's memory is not aligned to %u bytes, as cudaMalloc's is", call, alignment);
@@ -5236,6 +5236,7 @@ cudaError_t gk__scan_rows_call(const gk__call &call, const Input &input, Output 
   const size_t extent = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
   GK_TRY(gk__begin_matrix_call(call.name, input, output, shape, extent));
   if (extent == 0) return cudaSuccess;
+  GK_TRY(gk__check_scratch(call.name, call.scratch, 0));
   if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS)
     return gk__launch_kernel(call.name, GK__KERNEL(gk__scan_rows_kernel<gk__input_type<Input>, Out, Functor>),
                              gk__grid_dim(shape.row_count, GK__SCAN_WARPS, GK__SCAN_MOST_BLOCKS),

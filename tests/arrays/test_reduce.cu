@@ -532,7 +532,8 @@ TEST(errors_are_told_and_change_nothing) {
       {in.ptr, out.ptr, SIZE_MAX, NULL, "are more than memory can address"},
       {in.ptr, out.ptr, n, &small,
        "gk_reduce: the scratch has 33023 bytes, but 33024 are needed: create it with at least that many"},
-      {in.ptr, out.ptr, n, &empty, "gk_reduce: the scratch has 0 bytes, but 33024 are needed"},
+      {in.ptr, out.ptr, n, &empty, "gk_reduce: the scratch is empty: gk_scratch_create it first, or pass NULL"},
+      {in.ptr, out.ptr, 1, &empty, "gk_reduce: the scratch is empty"},
   };
   for (const auto &c : cases) {
     EXPECT_ERROR(cudaErrorInvalidValue, c.detail, gk_reduce_sum(c.in, c.out, c.n, 0, c.scratch));
@@ -547,7 +548,7 @@ TEST(errors_are_told_and_change_nothing) {
   EXPECT_ERROR(cudaErrorInvalidValue, "of 24 bytes are more than memory",
                gk_reduce(static_cast<const moments *>(wide.ptr), wide.ptr, SIZE_MAX / 24 + 1, add_moments()));
   /* one tile needs no scratch, and none that is too small is minded */
-  EXPECT_OK(gk_reduce_sum(in.ptr, out.ptr, 4096, 0, &empty));
+  EXPECT_OK(gk_reduce_sum(in.ptr, out.ptr, 4096, 0, &small));
   EXPECT_EQ(out.first(), 4096.0f);
   EXPECT_OK(gk_reduce_sum(none, out.ptr, 0, 0, &scratch));
   EXPECT_EQ(out.first(), 0.0f);

@@ -195,6 +195,11 @@ TEST(scans) {
 TEST(bad_input) {
   gk_array<float> x(100), y(100);
   float *const nowhere = NULL;
+  const gk_scratch empty = gk_scratch();
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce_rows: the scratch is empty",
+               gk_reduce_rows(x, y, 2, 5, 0, gk_op_sum(), 0, &empty));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_scan_rows_inclusive: the scratch is empty",
+               gk_scan_rows_inclusive(x, y, 2, 5, 0, gk_op_sum(), 0, &empty));
   EXPECT_ERROR(cudaErrorInvalidValue, "the leading dimension is 4, but rows have 5 elements",
                gk_reduce_rows(x, y, 2, 5, 4, gk_op_sum()));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce_columns: input is NULL",

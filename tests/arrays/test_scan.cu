@@ -608,7 +608,8 @@ TEST(errors_are_told_and_change_nothing) {
       {in.ptr, askew_out, n, &scratch, "output is not aligned to its elements' 4 bytes"},
       {in.ptr, out.ptr, SIZE_MAX / 4 + 1, &scratch, "n = 4611686018427387904 elements of 4 bytes are more than memory"},
       {in.ptr, out.ptr, n, &small, small_detail.c_str()},
-      {in.ptr, out.ptr, n, &empty, "the scratch has 0 bytes, but "},
+      {in.ptr, out.ptr, n, &empty, "the scratch is empty: gk_scratch_create it first, or pass NULL"},
+      {in.ptr, out.ptr, 1, &empty, "the scratch is empty"},
       {in.ptr, out.ptr, huge, &scratch, "bytes, but "},
   };
   const char *const calls[] = {"gk_scan_inclusive: ", "gk_scan_exclusive: ", "gk_scan_exclusive_init: "};
@@ -634,7 +635,7 @@ TEST(errors_are_told_and_change_nothing) {
   EXPECT_ERROR(cudaErrorInvalidValue, "are more than memory can address",
                gk_scan_inclusive(bytes.ptr, wide.ptr, SIZE_MAX / 8 + 1, gk_op_sum()));
   /* nothing to do, nothing needed */
-  EXPECT_OK(gk_scan_inclusive(none, static_cast<float *>(NULL), 0, gk_op_sum(), 0, &empty));
+  EXPECT_OK(gk_scan_inclusive(none, static_cast<float *>(NULL), 0, gk_op_sum(), 0, &small));
 }
 
 TEST(an_error_from_elsewhere_is_neither_reported_nor_cleared) {

@@ -147,11 +147,12 @@ template <class T> struct converted {
   __device__ T operator()(size_t) const { return T(); }
 };
 template <class T, class Input> static void check_scratch_bytes_for(const Input &input, size_t n) {
-  gk_scratch empty = gk_scratch();
   gk_array<T> output(1);
   gk_array<size_t> count(1);
+  gk_scratch none = gk_scratch(); /* of 0 bytes, and of no memory that is used */
+  none.ptr = count.data();
   size_t needed = static_cast<size_t>(-1);
-  EXPECT_EQ(gk_select(input, output, count, n, below{1}, 0, &empty), cudaErrorInvalidValue);
+  EXPECT_EQ(gk_select(input, output, count, n, below{1}, 0, &none), cudaErrorInvalidValue);
   EXPECT_EQ(sscanf(gk_error_detail(), "gk_select: the scratch has 0 bytes, but %zu are needed", &needed), 1);
   EXPECT(needed <= gk_scan_scratch_bytes(n, sizeof(T)));
 }
@@ -197,6 +198,8 @@ TEST(bad_input) {
   EXPECT_ERROR(cudaErrorInvalidValue, "more blocks than a grid has",
                gk_select(gk_computed<size_t>(index_itself()), y, count, static_cast<size_t>(1) << 44, below{1}));
   gk_scratch small = gk_scratch();
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_select: the scratch is empty",
+               gk_select(x, y, count, 10, below{1}, 0, &small));
   EXPECT_OK(gk_scratch_create(&small, 0, 0));
   gk_array<float> many(100000), selected(100000);
   EXPECT_ERROR(cudaErrorInvalidValue, "create it with at least that many",

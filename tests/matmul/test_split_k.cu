@@ -380,7 +380,7 @@ TEST(a_small_scratch_is_an_error_that_changes_nothing) {
   EXPECT(c.untouched());
 }
 
-TEST(a_scratch_off_its_alignment) {
+TEST(a_scratch_off_its_alignment_or_empty) {
   device_array<float> x(std::vector<float>(64, 1.0f)), c(64);
   test_scratch whole(gk_reduce_scratch_bytes() + 64);
   gk_matmul_opts opts = gk_matmul_opts();
@@ -395,6 +395,10 @@ TEST(a_scratch_off_its_alignment) {
     EXPECT_ERROR(cudaErrorInvalidValue, "gk_scan_inclusive: the scratch's memory is not aligned to 32 bytes",
                  gk_scan_inclusive(x.ptr, c.ptr, 64, gk_op_sum(), 0, &askew));
   }
+  gk_scratch empty = gk_scratch();
+  opts.scratch = &empty;
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch is empty",
+               gk_matmul_ex(x.ptr, x.ptr, c.ptr, 8, 8, 8, &opts));
   EXPECT(c.untouched());
 }
 

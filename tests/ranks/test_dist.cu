@@ -455,7 +455,7 @@ TEST(wrong_arguments_of_reduce) {
                  gk_dist_reduce(none, out.ptr, 10, gk_op_sum(), me.comm));
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: output is NULL",
                  gk_dist_reduce(in.ptr, none, 10, gk_op_sum(), me.comm));
-    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: the scratch has 0 bytes, but",
+    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: the scratch is empty",
                  gk_dist_reduce(in.ptr, out.ptr, 10, gk_op_sum(), me.comm, 0, &small));
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_wait: the communicator is NULL", gk_dist_wait(NULL, 0, 1));
     DEMAND(out.untouched(), "a call that fails has written");
