@@ -2080,6 +2080,8 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
 /* Copies on the stream, and waits for it. */
 GPUKIT_DEF cudaError_t gk__copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, const char *call,
                                 cudaStream_t stream);
+/* An error if the stream is being captured: CUDA's own, in the middle of a call, would end the capture. */
+GPUKIT_DEF cudaError_t gk__refuse_capture(const char *call, const char *why, cudaStream_t stream);
 /* A result of `bytes` bytes for the host: allocates memory for it, which the call then writes, and copies it to `value`
  * if the call's status is a success. Both wait for the stream. */
 GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
@@ -2133,8 +2135,9 @@ GPUKIT_DEF bool gk__compare_report(size_t n, const gk__comparison &comparison, g
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__failed_later) X(gk__no_memory) X(gk__allow_smem)                 \
   X(gk__after_launch) X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory)             \
-  X(gk__compare) X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy) X(gk__begin_value)            \
-  X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
+  X(gk__compare) X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy) X(gk__refuse_capture)         \
+  X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear)    \
+  X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -5589,26 +5592,23 @@ cudaError_t gk__print_columns(const char *call, const Item *row_data, size_t beg
     gk__print_number(gk__number_of<Acc>::from(gk__convert<Acc, Item>::from(item[i])));
   return cudaSuccess;
 }
+/* Of a matrix that has been checked. */
 template <class Input>
 cudaError_t gk__print_matrix(const char *call, const Input &input, size_t row_count, size_t col_count,
                              size_t leading_dim, cudaStream_t stream) {
-  const size_t part = 10, distance = leading_dim ? leading_dim : col_count;
-  const size_t extent = gk__matrix_extent(row_count, col_count, leading_dim);
+  const size_t part = 10;
   const auto array = gk__input_of(input);
-  gk__clear_detail();
   if (row_count == 0 || col_count == 0) return cudaSuccess;
-  GK_TRY(gk__check_array(call, "input", input, extent));
-  if (distance < col_count)
-    return GK__INVALID("%s: the leading dimension is %zu, but rows have %zu elements", call, distance, col_count);
+  GK_TRY(gk__refuse_capture(call, "it waits for the stream: print before or after that", stream));
   for (size_t i = 0; i < row_count; i++) {
     if (row_count > 2 * part && i == part) {
       gk__print_text("         ...\n");
       i = row_count - part;
     }
     const bool fits = col_count <= 2 * part;
-    GK_TRY(gk__print_columns(call, array + i * distance, 0, fits ? col_count : part, stream));
+    GK_TRY(gk__print_columns(call, array + i * leading_dim, 0, fits ? col_count : part, stream));
     if (!fits) gk__print_text("  ...");
-    if (!fits) GK_TRY(gk__print_columns(call, array + i * distance, col_count - part, col_count, stream));
+    if (!fits) GK_TRY(gk__print_columns(call, array + i * leading_dim, col_count - part, col_count, stream));
     gk__print_text("\n");
   }
   return cudaSuccess;
@@ -5616,10 +5616,13 @@ cudaError_t gk__print_matrix(const char *call, const Input &input, size_t row_co
 template <class Input>
 cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count, size_t leading_dim,
                             cudaStream_t stream) {
-  return gk__print_matrix("gk_print_matrix", input, row_count, col_count, leading_dim, stream);
+  const gk__matrix_plan shape = gk__matrix_shape(row_count, col_count, leading_dim);
+  GK_TRY(gk__begin_matrix_call("gk_print_matrix", input, input, shape, 0));
+  return gk__print_matrix("gk_print_matrix", input, row_count, col_count, shape.leading_dim, stream);
 }
 template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream) {
-  return gk__print_matrix("gk_print", input, n ? 1 : 0, n, 0, stream);
+  GK_TRY(gk__begin_call("gk_print", input, n, input, 0));
+  return gk__print_matrix("gk_print", input, 1, n, n, stream);
 }
 
 /* ====================================================================================================================
@@ -13082,6 +13085,7 @@ static cudaError_t gk__create_scratch(const char *call, gk_scratch *scratch, siz
                                       cudaStream_t stream) {
   GK_TRY(gk__require(call, "scratch", scratch));
   if (scratch->ptr) return GK__INVALID("%s: the scratch is not empty: destroy it first", call);
+  GK_TRY(gk__refuse_capture(call, "the scratch is to be cleared now: create it before", stream));
   if (bytes < gk_reduce_scratch_bytes()) bytes = gk_reduce_scratch_bytes();
   const size_t front = work_bytes ? gk__work_offset(bytes) : bytes;
   if (front < bytes || work_bytes > static_cast<size_t>(-1) - front)
@@ -13134,15 +13138,16 @@ GPUKIT_DEF cudaError_t gk__copy(void *dest, const void *from, size_t bytes, cuda
   GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, kind, stream), call));
   return gk__failed(cudaStreamSynchronize(stream), call);
 }
+GPUKIT_DEF cudaError_t gk__refuse_capture(const char *call, const char *why, cudaStream_t stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  GK_TRY(gk__failed(cudaStreamIsCapturing(stream, &capture), call));
+  if (capture == cudaStreamCaptureStatusNone) return cudaSuccess;
+  return gk__fail(cudaErrorStreamCaptureUnsupported, "%s: the stream is being captured, and %s", call, why);
+}
 GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
                                        cudaStream_t stream) {
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   GK_TRY(gk__require(call, "value", value));
-  GK_TRY(gk__failed(cudaStreamIsCapturing(stream, &capture), call));
-  if (capture != cudaStreamCaptureStatusNone)
-    return gk__fail(cudaErrorStreamCaptureUnsupported,
-                    "%s: it waits for the stream, which is being captured: capture a call with an output on the device",
-                    call);
+  GK_TRY(gk__refuse_capture(call, "it waits for the stream: capture a call with an output on the device", stream));
   return gk__no_memory(cudaMalloc(result, bytes), call, bytes);
 }
 GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,

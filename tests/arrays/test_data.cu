@@ -223,4 +223,25 @@ TEST(prints) {
   EXPECT_EQ(printed([&] { return gk_print(x, 0); }), std::string());
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_print_matrix: the leading dimension is 2", gk_print_matrix(x, 2, 3, 2));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_print: input is NULL", gk_print(static_cast<float *>(NULL), 3));
+  EXPECT_EQ(printed_by([&] {
+              EXPECT_ERROR(cudaErrorInvalidValue,
+                           "gk_print: n = 18446744073709551615 elements of 4 bytes are more than memory can address",
+                           gk_print(x.data(), static_cast<size_t>(-1)));
+              EXPECT_ERROR(cudaErrorInvalidValue, "gk_print_matrix: 2 rows of 4611686018427387904 elements are more",
+                           gk_print_matrix(x.data(), 2, static_cast<size_t>(1) << 62));
+            }),
+            std::string());
+}
+TEST(printing_does_not_end_a_capture) {
+  const gk_array<float> x(std::vector<float>(3));
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  EXPECT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  EXPECT_ERROR(cudaErrorStreamCaptureUnsupported, "gk_print: the stream is being captured", gk_print(x, 3, stream));
+  EXPECT_ERROR(cudaErrorStreamCaptureUnsupported, "gk_print_matrix: the stream is being captured",
+               gk_print_matrix(x, 1, 3, 0, stream));
+  EXPECT_OK(cudaStreamEndCapture(stream, &graph));
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaStreamDestroy(stream));
 }
