@@ -2094,8 +2094,8 @@ GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
-/* Whether `wanted` is an index below n or, unless is_index, n itself. If not, reports an error to the handler. */
-GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line);
+/* Returns `has`. If it is false, reports to the handler what was wanted of an array of n elements. */
+GPUKIT_DEF bool gk__array_has(bool has, const char *sentence, size_t wanted, size_t n, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 /* An element of an array, as gk_allclose compares and gk_print prints it. */
@@ -2200,14 +2200,16 @@ template <class Item>
 template <class Count, class>
 void gk_array<Item>::copy_from(const Item *host, Count n, const char *file, int line) {
   const size_t copied = static_cast<size_t>(n);
-  if (copied <= item_count || gk__array_has(item_count, copied, false, file, line))
+  if (gk__array_has(copied <= item_count, "gk_array: copy_from of %zu elements, but the array has %zu", copied,
+                    item_count, file, line))
     gk__array_copy(items, host, copied * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
 }
 template <class Item>
 template <class Count, class>
 void gk_array<Item>::copy_to(Item *host, Count n, const char *file, int line) const {
   const size_t copied = static_cast<size_t>(n);
-  if (copied <= item_count || gk__array_has(item_count, copied, false, file, line))
+  if (gk__array_has(copied <= item_count, "gk_array: copy_to of %zu elements, but the array has %zu", copied,
+                    item_count, file, line))
     gk__array_copy(host, items, copied * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
 }
 template <class Item> void gk_array<Item>::copy_to(Item *host, const char *file, int line) const {
@@ -2216,22 +2218,29 @@ template <class Item> void gk_array<Item>::copy_to(Item *host, const char *file,
 template <class Item>
 template <class Range, class>
 void gk_array<Item>::copy_from(const Range &host, const char *file, int line) {
-  if (gk__array_has(item_count, static_cast<size_t>(host.size()), false, file, line))
+  const size_t copied = static_cast<size_t>(host.size());
+  if (gk__array_has(copied == item_count,
+                    "gk_array: copy_from a range of %zu elements, but the array has %zu: these must be equal", copied,
+                    item_count, file, line))
     copy_from(host.data(), file, line);
 }
 template <class Item>
 template <class Range, class>
 void gk_array<Item>::copy_to(Range &host, const char *file, int line) const {
-  if (gk__array_has(item_count, static_cast<size_t>(host.size()), false, file, line)) copy_to(host.data(), file, line);
+  const size_t copied = static_cast<size_t>(host.size());
+  if (gk__array_has(copied == item_count,
+                    "gk_array: copy_to a range of %zu elements, but the array has %zu: these must be equal", copied,
+                    item_count, file, line))
+    copy_to(host.data(), file, line);
 }
 template <class Item> Item gk_array<Item>::get(size_t i, const char *file, int line) const {
   Item value = Item();
-  if (gk__array_has(item_count, i, true, file, line))
+  if (gk__array_has(i < item_count, "gk_array: get of element %zu, but the array has %zu", i, item_count, file, line))
     gk__array_copy(&value, items + i, sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
   return value;
 }
 template <class Item> void gk_array<Item>::set(size_t i, Item value, const char *file, int line) {
-  if (gk__array_has(item_count, i, true, file, line))
+  if (gk__array_has(i < item_count, "gk_array: set of element %zu, but the array has %zu", i, item_count, file, line))
     gk__array_copy(items + i, &value, sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
 }
 template <class Item> void gk_array<Item>::clear(const char *file, int line) {
@@ -13201,13 +13210,10 @@ GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, 
   gk__check_begin();
   gk__check_cuda(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
 }
-GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool is_index, const char *file, int line) {
-  if (is_index ? wanted < n : wanted == n) return true;
+GPUKIT_DEF bool gk__array_has(bool has, const char *sentence, size_t wanted, size_t n, const char *file, int line) {
+  if (has) return true;
   gk__check_begin();
-  gk__check_cuda(GK__INVALID(is_index ? "gk_array: the array has %zu elements, so index %zu is out of range"
-                                      : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
-                             n, wanted),
-                 "gk_array", file, line);
+  gk__check_cuda(GK__INVALID(sentence, wanted, n), "gk_array", file, line);
   return false;
 }
 

@@ -103,14 +103,15 @@ TEST(failures_go_to_the_handler) {
   std::vector<float> y(11, -1.0f);
   gk_array<float> a(x);
   a.copy_to(y);
-  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "10 elements cannot be copied from or to a range of 11");
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1,
+                  "gk_array: copy_to a range of 11 elements, but the array has 10");
   EXPECT_EQ(y[0], -1.0f);
   a.copy_from(y);
-  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "a range of 11");
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "gk_array: copy_from a range of 11 elements");
   EXPECT_EQ(a.get(10), 0.0f);
-  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "10 elements, so index 10 is out of range");
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "gk_array: get of element 10, but the array has 10");
   a.set(size_t(-1), 1.0f);
-  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "index 18446744073709551615 is out of range");
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "gk_array: set of element 18446744073709551615");
   a.copy_to(static_cast<float *>(NULL));
   failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "is NULL");
   a.copy_to(x.size() ? y.data() : NULL);
@@ -440,7 +441,9 @@ TEST(first_elements) {
   EXPECT(x.get(0) == 7 && x.get(1) == 2);
   remembering r;
   x.copy_to(some, host.size() + 1);
-  r.expect(cudaErrorInvalidValue, __LINE__ - 1, "an array of 5 elements cannot be copied from or to a range of 6");
+  r.expect(cudaErrorInvalidValue, __LINE__ - 1, "gk_array: copy_to of 6 elements, but the array has 5");
+  x.copy_from(some, 7);
+  r.expect(cudaErrorInvalidValue, __LINE__ - 1, "gk_array: copy_from of 7 elements, but the array has 5");
   std::vector<int> few(3);
   x.copy_to(few, 0); /* 0 is taken for the name of the file */
   EXPECT(r.calls == 1 && r.file.empty());
