@@ -2555,7 +2555,7 @@ cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_di
 template <class... Params, class... Args>
 cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem, cudaStream_t stream,
                       Args &&...args) {
-  return gk__launch("", kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
+  return gk__launch("gk_launch", kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
 /* ====================================================================================================================
@@ -11234,6 +11234,17 @@ gk__matmul_args<Item, Out, Acc, Func> gk__args_of_call(const Item *a, const Item
   if (p.k == 0) p.a = p.b = reinterpret_cast<const Item *>(c);
   return p;
 }
+/* Names for messages; plan: one that users choose. */
+inline const char *gk__name_of(gk_precision precision) {
+  const char *const names[] = {"GK_PRECISION_DEFAULT", "GK_PRECISION_STRICT", "GK_PRECISION_TF32",
+                               "GK_PRECISION_EMULATED"};
+  return static_cast<size_t>(precision) < 4 ? names[precision] : "no gk_precision";
+}
+inline const char *gk__name_of(gk_plan plan) {
+  if (plan == GK_PLAN_AUTO) return "GK_PLAN_AUTO";
+  if (plan == GK_PLAN_SIMT) return "GK_PLAN_SIMT";
+  return plan == GK_PLAN_MMA ? "GK_PLAN_MMA" : plan == GK_PLAN_WGMMA ? "GK_PLAN_WGMMA" : "a plan for tests";
+}
 /* Checks the matrices and the options of a call. */
 template <class Args> cudaError_t gk__check_call(const Args &p, const gk_matmul_opts &opts) {
   const size_t m = p.m, n = p.n, k = p.k;
@@ -11300,8 +11311,8 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   const gk__product_plan plan = gk__plan_product(product, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
-    return GK__INVALID("gk_matmul: precision %d, plan %d: %s", static_cast<int>(options.precision),
-                       static_cast<int>(options.plan), plan.refused);
+    return GK__INVALID("gk_matmul: %s, %s: %s", gk__name_of(options.precision), gk__name_of(options.plan),
+                       plan.refused);
   gk__product_call call(options.scratch, stream, gpu);
   if (path) return gk__describe_path(p, plan, strict_plan, &call, path);
   GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
@@ -11370,9 +11381,9 @@ inline cudaError_t gk__options_for(const char *call, gk_precision precision, con
   *options = opts ? *opts : gk_matmul_opts();
   if (options->precision == GK_PRECISION_DEFAULT) options->precision = precision;
   if (options->precision == precision) return cudaSuccess;
-  return GK__INVALID("%s: the precision of the options is %d, but that of the template argument, for which kernels are "
-                     "compiled, is %d; leave one of them out",
-                     call, static_cast<int>(options->precision), static_cast<int>(precision));
+  return GK__INVALID("%s: the precision of the options is %s, but that of the template argument, for which kernels are "
+                     "compiled, is %s; leave one of them out",
+                     call, gk__name_of(options->precision), gk__name_of(precision));
 }
 template <gk_precision Precision, class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
@@ -12498,7 +12509,8 @@ GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, cons
 
 /* --- Launches ----------------------------------------------------------------------------------------------------*/
 
-/* The kernel's name is the first of GK_LAUNCH's arguments: the text up to the first comma outside of brackets. */
+/* The kernel's name is the first of GK_LAUNCH's arguments: the text up to the first comma outside of brackets. All
+ * other launches give the name of a call. */
 struct gk__kernel_name {
   char text[80];
   explicit gk__kernel_name(const char *arguments) {
@@ -12507,7 +12519,7 @@ struct gk__kernel_name {
       if (strchr("([{", arguments[i])) depth++;
       if (strchr(")]}", arguments[i])) depth--;
     }
-    snprintf(text, sizeof(text), "%.*s", i ? i : 6, i ? arguments : "kernel");
+    snprintf(text, sizeof(text), "%.*s", i, arguments);
   }
 };
 
@@ -13424,7 +13436,8 @@ cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, 
                     offsetof(CArg, index) == offsetof(Arg, index),
                 "C's struct of value and index has the layout of gk_arg");
   if (operation != GK_OP_ARGMIN && operation != GK_OP_ARGMAX)
-    return GK__INVALID("%s: operator %d is neither argmin nor argmax", name, static_cast<int>(operation));
+    return GK__INVALID("%s: operator %d is neither argmin nor argmax: gk_reduce%s takes the others", name,
+                       static_cast<int>(operation), name + strlen("gk_argreduce"));
   const gk__least_key<gk_argmin<typename order::acc>> min_or_max = {order::inverted(operation == GK_OP_ARGMAX)};
   return gk_reduce(gk__as_unsigned(input), reinterpret_cast<Arg *>(output), n, min_or_max, stream, scratch);
 }

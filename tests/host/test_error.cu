@@ -515,6 +515,7 @@ TEST(provoke_launch_failures_name_kernel_and_sizes) {
     for (auto &part : b.parts) EXPECT_HAS(r.detail.c_str(), part.c_str());
     EXPECT(!r.hint.empty()); /* what to try */
     EXPECT_EQ(gk_launch(wide, b.grid, b.block, b.smem, 0, out.p), code);
+    EXPECT_EQ(std::string(gk_error_detail(), 11), std::string("gk_launch: "));
     EXPECT_HAS(gk_error_detail(), b.parts[0].c_str());
     EXPECT_EQ(r.calls, 1);                /* gk_launch returns only */
     GK_LAUNCH(set, 1, 1, 0, 0, out.p, 1); /* a failure is over with its call */

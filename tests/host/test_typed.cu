@@ -95,8 +95,10 @@ template <class T> static void check_typed(const char *name) {
                api::scan_exclusive_init(out.ptr, out.ptr, 1, unknown, T(1), 0, NULL));
   EXPECT_ERROR(cudaErrorInvalidValue, ("gk_host_reduce_" + S + ": operator 7 is not a gk_op").c_str(),
                api::host_reduce(&one, &one, 1, unknown));
-  EXPECT_ERROR(cudaErrorInvalidValue, ("gk_argreduce_" + S + ": operator 0 is neither argmin nor argmax").c_str(),
-               api::argreduce(out.ptr, NULL, 1, GK_OP_SUM, 0, NULL));
+  EXPECT_ERROR(
+      cudaErrorInvalidValue,
+      ("gk_argreduce_" + S + ": operator 0 is neither argmin nor argmax: gk_reduce_" + S + " takes the others").c_str(),
+      api::argreduce(out.ptr, NULL, 1, GK_OP_SUM, 0, NULL));
   EXPECT(out.untouched());
 }
 TEST(typed_f32) { check_typed<float>("f32"); }

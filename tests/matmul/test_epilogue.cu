@@ -138,6 +138,8 @@ TEST(precision_of_the_options) {
   gk_array<float> a(4), b(4), c(4);
   gk_matmul_opts opts = gk_matmul_opts();
   opts.precision = GK_PRECISION_TF32;
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul_epilogue: the precision of the options is 2",
+  EXPECT_ERROR(cudaErrorInvalidValue,
+               "gk_matmul_epilogue: the precision of the options is GK_PRECISION_TF32, but that of the template "
+               "argument, for which kernels are compiled, is GK_PRECISION_STRICT; leave one of them out",
                gk_matmul_epilogue<GK_PRECISION_STRICT>(a, b, c, 2, 2, 2, by_place(), &opts));
 }

@@ -531,7 +531,7 @@ TEST(refused_plans) {
   device_array<float> a(std::vector<float>(64, 1.0f)), c(64);
   gk_matmul_opts o = gk_matmul_opts();
   o.plan = GK_PLAN_MMA;
-  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: precision 0, plan 10: this plan is one of tensor cores",
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: GK_PRECISION_DEFAULT, GK_PLAN_MMA: this plan is one of tensor cores",
                gk_matmul_ex(a.ptr, a.ptr, c.ptr, 8, 8, 8, &o));
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL",
                gk_matmul_plan(a.ptr, a.ptr, c.ptr, 8, 8, 8, &o, NULL));
