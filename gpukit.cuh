@@ -2552,6 +2552,13 @@ cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_di
   return gk__launch_if(fits(), name, kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
+/* Arguments that are no launch at all. */
+template <class Name> cudaError_t gk__launch(Name, ...) {
+  static_assert(sizeof(Name) == 0,
+                "GK_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...): kernel is a __global__ function, "
+                "a template with its template arguments");
+  return cudaErrorInvalidValue;
+}
 template <class... Params, class... Args>
 cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem, cudaStream_t stream,
                       Args &&...args) {

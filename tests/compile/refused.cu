@@ -91,6 +91,9 @@ void mistake(float *x, const double *y) {
 #elif MISTAKE_ARGUMENTS == 4 /* without shared memory and stream */
   (void)y;
   GK_LAUNCH(kernel, 1, 1, x, 64, 1.0f);
+#elif MISTAKE_ARGUMENTS == 6 /* a lambda */
+  (void)y;
+  GK_LAUNCH([=] {}, 1, 1, 0, 0, x);
 #elif MISTAKE_ARGUMENTS == 5 /* of a type that <<<>>> does not convert, either */
   (void)y;
   GK_LAUNCH(kernel, 1, 1, 0, 0, static_cast<void *>(x), 64, 1.0f);
