@@ -1245,9 +1245,9 @@ GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
 /* A computed input stands for an array of Items whose element i is f(i), where f is a functor or lambda of device code.
- * Reduce, scan, gk_select and gk_copy take it; for rows and columns i is row * leading_dim + col. The elements are not
- * stored in memory, and f may be called more than once for an i. f may read the output of gk_copy, if f(i) reads only
- * element i of it.
+ * Reduce, scan, gk_select and gk_copy take it, but not gk_dot, nor gk_select_flagged for its flags; for rows and
+ * columns i is row * leading_dim + col. The elements are not stored in memory, and f may be called more than once for
+ * an i. f may read the output of gk_copy, if f(i) reads only element i of it.
  *
  *   const float *a = x, *b = y; // of gk_arrays
  *   const auto distance = gk_computed<float>([=] __device__(size_t i) { return fabsf(a[i] - b[i]); });
@@ -2259,6 +2259,11 @@ template <class Item> auto gk__as_double(const Item &x, long) -> decltype(static
 template <class Item> auto gk__as_double(const Item &x, long) -> decltype(static_cast<double>(__bfloat162float(x))) {
   return static_cast<double>(__bfloat162float(x));
 }
+template <class Item> double gk__as_double(const Item &, ...) {
+  static_assert(sizeof(Item) == 0,
+                "gk_print, gk_allclose: elements are integers, floating-point numbers or half types");
+  return 0;
+}
 /* Everything but integers of up to 64 bits is compared as a double. */
 template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
   static gk__number from(const Item &x) { return {gk__as_double(x, 0), 0, false, sizeof(Item) > 4 ? 17 : 9}; }
@@ -2387,12 +2392,23 @@ template <class Function> cudaError_t gk_bench(Function function, const gk_bench
 
 /* --- Arrays as arguments -------------------------------------------------------------------------------------------*/
 
+/* The result of a functor that the user gives. */
+template <class Result, class Func, class... Args>
+__device__ auto gk__call_of(int, const Func &f, const Args &...args) -> decltype(static_cast<Result>(f(args...))) {
+  return static_cast<Result>(f(args...));
+}
+template <class Result, class Func, class... Args> __device__ Result gk__call_of(long, const Func &, const Args &...) {
+  static_assert(sizeof(Func) == 0,
+                "gk_computed<Item>(f): f(size_t) const is an Item; gk_select: keep(element) const is a bool; "
+                "gk_matmul_epilogue: func(value, row, col) const is a value (in device code)");
+  return Result();
+}
 /* In kernels a computed input has those operators of a pointer that they use. */
 template <class Item, class Func> struct gk__computed {
   Func f;
   size_t first_idx;
   __host__ __device__ gk__computed(const Func &func, size_t begin_idx) : f(func), first_idx(begin_idx) {}
-  __device__ Item operator[](size_t i) const { return f(first_idx + i); }
+  __device__ Item operator[](size_t i) const { return gk__call_of<Item>(0, f, first_idx + i); }
   __device__ gk__computed operator+(size_t i) const { return gk__computed(f, first_idx + i); }
 };
 template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f) {
@@ -2400,15 +2416,19 @@ template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f) {
 }
 
 /* The pointer to the elements of an argument: a pointer itself, or a gk_array; and a computed input as it is. */
-template <class Item> Item *gk__pointer_to(Item *array) { return array; }
+template <class Item> typename std::enable_if<!std::is_void<Item>::value, Item>::type *gk__pointer_to(Item *array) {
+  return array;
+}
 template <class Item> Item *gk__pointer_to(gk_array<Item> &array) { return array.data(); }
 template <class Item> const Item *gk__pointer_to(const gk_array<Item> &array) { return array.data(); }
 template <class Item, class Func> gk__computed<Item, Func> gk__pointer_to(const gk__computed<Item, Func> &input) {
   return input;
 }
 template <class Other> float *gk__pointer_to(const Other &) {
-  static_assert(sizeof(Other) == 0, "arrays are pointers to device memory or gk_array; make one of a host's range by "
-                                    "gk_array<Item>(range), or see gk_host_reduce, gk_host_matmul, ...");
+  static_assert(!std::is_pointer<Other>::value, "arrays of void have no element type: cast the pointer");
+  static_assert(std::is_pointer<Other>::value,
+                "arrays are pointers to device memory or gk_array; make one of a host's range by "
+                "gk_array<Item>(range), or see gk_host_reduce, gk_host_matmul, ...");
   return NULL;
 }
 
@@ -2730,9 +2750,19 @@ template <class Output> gk__item_type<Output> *gk__output_of(Output &output) {
   return gk__known_output(gk__pointer_to(output));
 }
 
+/* Whether static_cast<Target>(x) exists for an x of type From. */
+template <class Target, class From, class = void> struct gk__casts : std::false_type {};
+template <class Target, class From>
+struct gk__casts<Target, From, decltype(static_cast<void>(static_cast<Target>(std::declval<From>())))>
+    : std::true_type {};
 /* gk__convert<Target, From>::from(x), between types of input, computation and output. Half types come from a float. */
 template <class Target, class From, bool Narrow = gk__half_traits<Target>::is_half> struct gk__convert {
-  static GK__HD Target from(const From &x) { return static_cast<Target>(gk__half_traits<From>::widen(x)); }
+  static GK__HD Target from(const From &x) {
+    static_assert(gk__casts<Target, decltype(gk__half_traits<From>::widen(x))>::value,
+                  "an element, an init value or a result does not convert to the type that the call needs (the results "
+                  "of argmin and argmax are of type gk_arg<Item>)");
+    return static_cast<Target>(gk__half_traits<From>::widen(x));
+  }
 };
 template <class HalfType, class From> struct gk__convert<HalfType, From, true> {
   static GK__HD HalfType from(const From &x) {
@@ -4142,7 +4172,10 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
                    const gk_scratch *scratch) {
   typedef gk__item_type<InputX> Item;
   static_assert(std::is_same<Item, gk__item_type<InputY>>::value, "gk_dot: both arrays have elements of the same type");
-  const gk__products<Item> products = {gk__input_of(x), reinterpret_cast<const Item *>(gk__input_of(y))};
+  static_assert(std::is_pointer<gk__input_type<InputX>>::value && std::is_pointer<gk__input_type<InputY>>::value,
+                "gk_dot: both arrays are in memory; of computed ones, gk_reduce_sum of a gk_computed<Item> product");
+  const gk__products<Item> products = {gk__memory_of(gk__input_of(x)),
+                                       reinterpret_cast<const Item *>(gk__memory_of(gk__input_of(y)))};
   GK_TRY(gk__check_array("gk_dot", "x", x, n));
   GK_TRY(gk__check_array("gk_dot", "y", y, n));
   return gk__reduce_array({"gk_dot", stream, scratch}, gk_computed<typename gk__products<Item>::result_type>(products),
@@ -5322,7 +5355,9 @@ template <class Input, bool SmallN> struct gk__select_tile {
 /* Whether to keep an element: a predicate of it, or its flag. */
 template <class Predicate> struct gk__keep_if {
   Predicate predicate;
-  template <class Item> GK__D bool operator()(const Item &item, size_t) const { return predicate(item); }
+  template <class Item> GK__D bool operator()(const Item &item, size_t) const {
+    return gk__call_of<bool>(0, predicate, item);
+  }
 };
 template <class Flag> struct gk__keep_flagged {
   const Flag *item_flags;
@@ -5463,7 +5498,9 @@ cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, s
 template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
-  const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__input_of(item_flags)};
+  static_assert(std::is_pointer<gk__input_type<Flags>>::value,
+                "gk_select_flagged: item_flags is in memory; by a computed condition, gk_select selects");
+  const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__memory_of(gk__input_of(item_flags))};
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n));
   return gk__select({"gk_select_flagged", stream, scratch}, input, output, kept_count, n, keep);
 }
@@ -5696,7 +5733,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   Acc alpha, beta;
   Func func;
   GK__D Acc call(Acc value, size_t row_idx, size_t col_idx) const {
-    return func(value, first_row + row_idx * row_step, first_col + col_idx);
+    return gk__call_of<Acc>(0, func, value, first_row + row_idx * row_step, first_col + col_idx);
   }
   /* The steps of the formula above. */
   GK__D Acc scale(Acc acc) const { return gk__mul(alpha, acc); }

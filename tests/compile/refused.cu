@@ -127,3 +127,69 @@ cudaError_t mistake(const float *a, double *c);
 cudaError_t mistake(const float *a, double *c) { return gk_matmul_ex(a, a, c, 64, 64, 64, nullptr); }
 #endif
 #endif
+
+#ifdef MISTAKE_INPUT
+struct pair {
+  float x, y;
+};
+struct of_index {
+  __device__ float operator()(size_t i) const { return static_cast<float>(i); }
+};
+struct of_nothing {
+  __device__ float operator()() const { return 0; }
+};
+struct no_answer {
+  __device__ void operator()(float) const {}
+};
+cudaError_t mistake(float *x, pair *pairs, int *out, gk_array<float> &array);
+cudaError_t mistake(float *x, pair *pairs, int *out, gk_array<float> &array) {
+  (void)x, (void)pairs, (void)out, (void)array;
+#if MISTAKE_INPUT == 1
+  return gk_reduce(x, out, 64, gk_op_argmax());
+#elif MISTAKE_INPUT == 2
+  return gk_scan_inclusive(x, out, 64, gk_op_argmin());
+#elif MISTAKE_INPUT == 3
+  return gk_scan_exclusive_init(x, x, 64, gk_op_sum(), pair());
+#elif MISTAKE_INPUT == 4
+  return gk_dot(gk_computed<float>(of_index()), x, x, 64);
+#elif MISTAKE_INPUT == 5
+  return gk_select_flagged(x, gk_computed<float>(of_index()), x, out, 64);
+#elif MISTAKE_INPUT == 6
+  return gk_print(pairs, 64);
+#elif MISTAKE_INPUT == 7
+  return gk_select(x, x, out, 64, no_answer());
+#elif MISTAKE_INPUT == 8
+  return gk_reduce_sum(gk_computed<float>(of_nothing()), x, 64);
+#elif MISTAKE_INPUT == 9
+  return gk_matmul_epilogue<GK_PRECISION_STRICT>(x, x, x, 64, 64, 64, of_index());
+#elif MISTAKE_INPUT == 10
+  return gk_reduce_sum(static_cast<const void *>(x), x, 64);
+#elif MISTAKE_INPUT == 11
+  return gk_reduce_value(x, array, 64, gk_op_sum());
+#elif MISTAKE_INPUT == 12
+  return gk_reduce(pairs, pairs, 64, gk_op_max());
+#elif MISTAKE_INPUT == 13
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.alpha = 2.0;
+  return gk_matmul_ex(x, x, x, 64, 64, 64, &opts);
+#elif MISTAKE_INPUT == 14
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.beta = out;
+  return gk_matmul_ex(x, x, x, 64, 64, 64, &opts);
+#elif MISTAKE_INPUT == 15
+  return gk_fill(static_cast<void *>(x), 64, 0);
+#endif
+}
+#endif
+
+#ifdef MISTAKE_TILE
+#include <cuda_fp16.h>
+__global__ void mistake(const __half *a, __half *c) {
+  __shared__ __align__(16) __half as[32][72], bs[32][72];
+  gk_tile<__half, 64, 64, 8, 8> acc;
+  gk_tile_load_transposed<64, 32>(as, a, 32, 0, 0, 64, 32);
+  gk_tile_load<32, 64>(bs, a, 64, 0, 0, 32, 64);
+  gk_tile_multiply(acc, as, bs, 32);
+  gk_tile_store(acc, c, 64, 0, 0, 64, 64, 1.0f, 0.0f);
+}
+#endif
