@@ -626,8 +626,15 @@ struct gk_factor {
   gk_factor() = default;
   gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
   template <class Number,
-            class = typename std::enable_if<std::is_same<typename std::remove_cv<Number>::type, float>::value>::type>
-  gk_factor(Number *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
+            class = typename std::enable_if<!std::is_same<typename std::remove_cv<Number>::type, double>::value>::type>
+  gk_factor(Number *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {
+    static_assert(std::is_same<typename std::remove_cv<Number>::type, float>::value,
+                  "alpha and beta are addresses of a double or a float, as in opts.alpha = &x");
+  }
+  template <class Number, class = typename std::enable_if<std::is_floating_point<Number>::value>::type>
+  gk_factor(Number) {
+    static_assert(sizeof(Number) == 0, "alpha and beta are addresses of a double or a float, as in opts.alpha = &x");
+  }
   explicit operator bool() const { return address != 0; } /* whether it is not NULL */
   double operator*() const {                              /* the number */
     if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
@@ -830,6 +837,8 @@ public:
   typedef Item value_type;
   gk_array() : items(NULL), item_count(0), stream(0) {}
   explicit gk_array(size_t n, cudaStream_t stream = 0, GK__CALLER);
+  template <class Count, class = typename std::enable_if<std::is_floating_point<Count>::value>::type>
+  explicit gk_array(Count n, cudaStream_t stream = 0) = delete; /* the number of elements is an integer */
   gk_array(const Item *host, size_t n, cudaStream_t stream = 0, GK__CALLER);
   template <class Range, class = gk__range_of<const Item, const Range>>
   explicit gk_array(const Range &host, cudaStream_t stream = 0, GK__CALLER);
@@ -1038,7 +1047,7 @@ template <class Acc> struct gk_prod {
   GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__arithmetic<Acc>::mul(x, y); }
 };
 /* A NaN anywhere makes the result NaN; -0 is less than +0. Identities: the greatest and the least value of the type,
- * which are infinities for float and double. */
+ * which are infinities for float and double. Acc is an integer of up to 64 bits, float or double. */
 template <class Acc> struct gk_min {
   GK__HD gk_min() {}
   GK__HD gk_min(gk_op_min) {}
@@ -1144,6 +1153,8 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  * shared memory by vector loads. The vectors of neighbouring threads alternate, so that these have no bank
  * conflicts. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
+  static_assert(std::is_same<Acc, float>::value || std::is_same<Acc, double>::value,
+                "gk_tile: accumulators are float or double; half types are loaded into tiles of float");
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
   /* Elements of a vector: at most, of A, and of B. */
   static const int vector_limit = 16 / static_cast<int>(sizeof(Acc));
@@ -1272,6 +1283,12 @@ GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&outp
 template <class Input, class Value, class Operator>
 GK__NODISCARD cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation,
                                           cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+template <class Input, class Item, class Operator>
+cudaError_t gk_reduce_value(const Input &, const gk_array<Item> &, size_t, Operator, cudaStream_t = 0,
+                            const gk_scratch * = NULL) {
+  static_assert(sizeof(Item) == 0, "gk_reduce_value: value is in host memory; gk_reduce stores to device memory");
+  return cudaErrorInvalidValue;
+}
 
 /* --- Rows and columns --------------------------------------------------------------------------------------------*/
 
@@ -2852,6 +2869,8 @@ template <class Acc> GK__HD Acc gk__greatest() {
 template <> GK__HD float gk__greatest<float>() { return static_cast<float>(INFINITY); }
 template <> GK__HD double gk__greatest<double>() { return static_cast<double>(INFINITY); }
 template <class Acc> GK__HD Acc gk__least() {
+  static_assert(std::is_arithmetic<Acc>::value,
+                "gk_min<Acc>, gk_max<Acc>: Acc is an integer, float or double; half types work in float");
   return std::is_signed<Acc>::value ? static_cast<Acc>(-gk__greatest<Acc>() - 1) : Acc(0); /* -inf - 1 is -inf */
 }
 

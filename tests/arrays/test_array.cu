@@ -84,6 +84,8 @@ TEST(it_owns_its_memory) {
   static_assert(std::is_convertible<gk_array<float> &, const float *>::value, "a pointer");
   static_assert(!std::is_constructible<gk_array<float>, const gk_array<double> &>::value, "not from device memory");
   static_assert(!std::is_constructible<gk_array<float>, const std::vector<double> &>::value, "another type");
+  static_assert(!std::is_constructible<gk_array<float>, double>::value, "no number of elements");
+  static_assert(std::is_constructible<gk_array<float>, int>::value, "one");
 #ifdef CUDA_ON_CPU
   size_t before = 0, after = 0, total = 0;
   EXPECT_OK(cudaMemGetInfo(&before, &total));
