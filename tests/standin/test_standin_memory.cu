@@ -278,11 +278,17 @@ TEST(what_is_held_at_the_end_is_listed) {
     cudaEvent_t event;
     cudaGraph_t graph;
     static cudaGraphExec_t exec; /* static: LeakSanitizer shall not look for it too */
+    static cudaMemPool_t empty_pool, pool;
+    cudaMemPoolProps of_device = cudaMemPoolProps();
+    of_device.allocType = cudaMemAllocationTypePinned;
+    of_device.location.type = cudaMemLocationTypeDevice;
+    EXPECT_OK(cudaMemPoolCreate(&empty_pool, &of_device));
+    EXPECT_OK(cudaMemPoolCreate(&pool, &of_device));
     EXPECT_OK(cudaMalloc(&late.p, 1));
     EXPECT_OK(cudaMalloc(&p[0], 1000));
     EXPECT_OK(cudaHostAlloc(&p[1], 200, 0));
     EXPECT_OK(cudaMallocManaged(&p[2], 30));
-    EXPECT_OK(cudaMallocAsync(&p[3], 4, nullptr));
+    EXPECT_OK(cudaMallocFromPoolAsync(&p[3], 4, pool, nullptr));
     EXPECT_OK(cudaStreamCreate(&stream[0]));
     EXPECT_OK(cudaStreamCreateWithFlags(&stream[1], cudaStreamNonBlocking));
     EXPECT_OK(cudaEventCreate(&event));
@@ -306,14 +312,16 @@ TEST(what_is_held_at_the_end_is_listed) {
   EXPECT_EQ(run_child(name, "GPUKIT_CPU_LEAKS=1 HOW=none").output, quiet);
   const child c = run_child(name, "GPUKIT_CPU_LEAKS=1 HOW=leaks");
   EXPECT_EQ(c.status, 0);
-  EXPECT_HAS(c.output.c_str(), "8 still held at the end of the program, 1234 bytes of memory\n");
+  EXPECT_HAS(c.output.c_str(), "9 still held at the end of the program, 1234 bytes of memory\n");
   EXPECT_HAS(c.output.c_str(), "1000 bytes, allocation 2, by cudaMalloc\n");
   EXPECT_HAS(c.output.c_str(), "200 bytes, allocation 3, by cudaHostAlloc\n");
   EXPECT_HAS(c.output.c_str(), "30 bytes, allocation 4, by cudaMallocManaged\n");
-  EXPECT_HAS(c.output.c_str(), "4 bytes, allocation 5, by cudaMallocAsync\n");
+  EXPECT_HAS(c.output.c_str(), "4 bytes, allocation 5, by cudaMallocFromPoolAsync\n");
   EXPECT_HAS(c.output.c_str(), "  stream 2 at ");
   EXPECT_HAS(c.output.c_str(), ", by cudaStreamCreateWithFlags\n");
   EXPECT_HAS(c.output.c_str(), "  event 1 at ");
+  EXPECT_HAS(c.output.c_str(), "  memory pool 2 at ");
+  EXPECT(!strstr(c.output.c_str(), "  memory pool 1 at ")); /* which has no memory */
   EXPECT_HAS(c.output.c_str(), "  graph 1 at ");
   EXPECT_HAS(c.output.c_str(), ", by cudaStreamEndCapture\n");
   EXPECT_HAS(c.output.c_str(), "  executable graph 1 at ");

@@ -60,9 +60,12 @@ CUDA_CPU_ENTRY void let_go(const void *p) {
   pthread_mutex_unlock(&held_now.mutex);
 }
 
+/* A pool that holds no memory is none: programs keep one for the next allocation. */
+inline bool is_leak(const held &h) { return h.kind != held_pool || static_cast<const CUmemPoolHandle_st *>(h.p)->used; }
 CUDA_CPU_RARE void list_leaks() {
   if (!leaks_wanted()) return;
-  size_t count = held_now.count, bytes = 0;
+  size_t count = 0, bytes = 0;
+  for (size_t i = 0; i < held_now.count; i++) count += is_leak(held_now.list[i]);
   for (size_t i = 0; i < ctx.allocation_count; i++)
     if (ctx.allocations[i].kind != memory_registered) count++, bytes += ctx.allocations[i].size;
   if (!count) return;
@@ -77,6 +80,7 @@ CUDA_CPU_RARE void list_leaks() {
   }
   for (size_t i = 0; i < held_now.count; i++) {
     const held &h = held_now.list[i];
+    if (!is_leak(h)) continue;
     fprintf(stderr, "  %s %llu at %p, by %s", held_names[h.kind], h.number, h.p, h.call);
     fprintf(stderr, device_count() > 1 ? ", device %d\n" : "\n", h.device);
   }
