@@ -48,7 +48,7 @@
  *
  *   GPUKIT_IMPLEMENTATION  in one .cu file: compiles the host functions there
  *   GPUKIT_STATIC          instead, in any number of .cu files: each gets functions, kernels, error handler and error
- *                          detail of its own, with internal linkage
+ *                          detail of its own, with internal linkage; and types, as gk_array: pass others pointers
  *   GPUKIT_DEF             in every file: the specifier of each host function, e.g. a dllexport; default extern. A
  *                          library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
  *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
@@ -61,7 +61,7 @@
  *                          -DGPUKIT_PRODUCTS_F32 -c gpukit.cuh -o gpukit.o
  *   GPUKIT_PRODUCTS_F64, _F16, _BF16   the same for double, __half, __nv_bfloat16 (-include cuda_fp16.h, cuda_bf16.h)
  *   GPUKIT_ON_ERROR(e)     in the implementing file: what a failed check does if no handler is set; e is a const
- *                          gk_error *; default: print and abort
+ *                          gk_error *; default: print and abort. #define GPUKIT_ON_ERROR(e) throw my_error(e->detail)
  *   GPUKIT_NVTX            in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
  *   GPUKIT_NCCL            in each file that uses section 12, between its #include <nccl.h> (NCCL 2.14.3 or newer) and
  *                          its first #include of this file
@@ -411,12 +411,13 @@ GPUKIT_DEF const char *gk_error_detail(void);
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
 
 /* GK_CHECK(expr)     evaluates expr once, and calls the handler if it failed. In C, expr is a cudaError_t. In C++ it
- *                    may be any status whose zero is success; those of cuBLAS and NCCL are reported with their own
- *                    messages, others by number. The error's detail is that of a gk_ call made in expr. If expr
- *                    contains no call, as in GK_CHECK(status), it is that of this thread's last gk_ call that
- *                    failed, if that returned this status.
+ *                    may be any integer or enumeration (but no bool) whose zero is success; those of cuBLAS and NCCL
+ *                    are reported with their own messages, others by number. The error's detail is that of a gk_ call
+ *                    made in expr. If expr contains no call, as in GK_CHECK(status), it is that of this thread's last
+ *                    gk_ call that failed, if that returned this status.
  * GK_CHECK_STATUS(expr, to_string)
- *                    the same, in C and C++, for any status that converts to int; to_string(status) is its message.
+ *                    the same, in C and C++, for any status that converts to int, such as a class; to_string(status)
+ *                    is its message.
  * GK_TRY(expr)       returns from the enclosing function with expr, a cudaError_t, if it is an error.
  * GK_CHECK_LAUNCH()  directly after a kernel<<<...>>>() of your own: checks and clears CUDA's last error. With
  *                    GPUKIT_DEBUG=1 it also waits for stream 0, or in C++ for the stream that it is given. */
@@ -484,7 +485,8 @@ GK__CHECKED cudaError_t gk_occupancy(const void *kernel, int block_threads, size
 GK__CHECKED cudaError_t gk_occupancy_print(const void *kernel, int block_threads, size_t smem);
 GK__CHECKED cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_threads);
 
-/* The grid that covers w x h x d elements, one thread each; cudaErrorInvalidConfiguration if CUDA allows none. */
+/* The grid that covers w x h x d elements, one thread each; cudaErrorInvalidConfiguration if CUDA allows none, or if
+ * the block is empty. A block that is too large is found by the launch. */
 GK__CHECKED cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim);
 
 /* --- Timing ------------------------------------------------------------------------------------------------------*/
@@ -865,7 +867,7 @@ public:
   template <class Range, class = gk__range_of<Item, Range>> void copy_to(Range &host, GK__CALLER) const;
   template <class Other> void copy_from(const gk_array<Other> &, GK__CALLER) = delete; /* see gk_copy */
   template <class Other> void copy_to(const gk_array<Other> &, GK__CALLER) const = delete;
-  /* Read and write one element. */
+  /* Read and write one element. One that is read needs a default constructor. */
   Item get(size_t i, GK__CALLER) const;
   void set(size_t i, Item value, GK__CALLER);
   void clear(GK__CALLER); /* sets all bytes to 0; does not wait */
@@ -1397,8 +1399,8 @@ GK__NODISCARD cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t 
 template <class Output>
 GK__NODISCARD cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
 /* Prints an array, or a row-major matrix (leading_dim 0: col_count), to stdout: of more than 20 rows or columns the
- * first and the last ten. Elements are integers, which char and bool are, too, floating-point numbers or half types.
- * Waits for the stream. */
+ * first and the last ten. Elements are integers, which char and bool are, too, or floating-point numbers or half types,
+ * of which it prints five significant digits. Waits for the stream. */
 template <class Input> GK__NODISCARD cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream = 0);
 template <class Input>
 GK__NODISCARD cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count,
@@ -1461,8 +1463,8 @@ GK__NODISCARD cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Outpu
 
 /* ====================================================================================================================
  * 11. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates device memory,
- *     copies, computes on stream 0, copies back, frees, and waits for all of it. Operators and types
- *     are those of section 10. The outputs are valid only after success.
+ *     copies, computes on stream 0, copies back, frees, and waits for all of it. Operators and types are those of
+ *     section 10. An output may be an input, or overlap it. The outputs are valid only after success.
  * ==================================================================================================================*/
 
 template <class Item, class Out, class Operator>
