@@ -4,21 +4,9 @@
 #include <array>
 #include <functional>
 #include "loops.h"
+#include "remembering.h"
 
-struct record {
-  int calls = 0, line = 0, code = 0;
-  std::string file, detail;
-};
-static void remember(const gk_error *e, void *user) {
-  record *r = static_cast<record *>(user);
-  r->calls++;
-  r->line = e->line, r->code = e->code;
-  r->file = e->file, r->detail = e->detail;
-}
-struct remembering : record {
-  remembering() { gk_set_error_handler(remember, static_cast<record *>(this)); }
-  remembering(const remembering &) = delete;
-  ~remembering() { gk_set_error_handler(NULL, NULL); }
+struct reports : remembering {
   /* Whether one failure was reported, for this line. */
   void expect(cudaError_t expected, int at_line, const char *text) {
     EXPECT_EQ(calls, 1);
@@ -100,7 +88,7 @@ TEST(it_owns_its_memory) {
 }
 
 TEST(failures_go_to_the_handler) {
-  remembering failures;
+  reports failures;
   const std::vector<float> x = counting(10);
   std::vector<float> y(11, -1.0f);
   gk_array<float> a(x);
@@ -427,7 +415,7 @@ TEST(allclose_of_arrays) {
   EXPECT(!gk_allclose(x, y, 0, 0, &where));
   EXPECT_EQ(where.mismatches, 2u);
   EXPECT_EQ(where.worst_index, 4096u);
-  remembering r;
+  reports r;
   EXPECT(!gk_allclose(x, gk_array<float>(3), 0, 0));
   r.expect(cudaErrorInvalidValue, __LINE__ - 1, "one array has 10000 elements, the other 3");
 }
@@ -441,7 +429,7 @@ TEST(first_elements) {
   some[0] = 7;
   x.copy_from(some, host.size() - 4);
   EXPECT(x.get(0) == 7 && x.get(1) == 2);
-  remembering r;
+  reports r;
   x.copy_to(some, host.size() + 1);
   r.expect(cudaErrorInvalidValue, __LINE__ - 1, "gk_array: copy_to of 6 elements, but the array has 5");
   x.copy_from(some, 7);

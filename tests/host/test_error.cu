@@ -7,6 +7,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 #include "device_array.h"
+#include "remembering.h"
 
 #include <atomic>
 #include <setjmp.h>
@@ -16,25 +17,6 @@
 #include <thread>
 #include <unistd.h>
 #include <vector>
-
-/* --- a handler that remembers --- */
-
-struct record {
-  int calls = 0, line = 0, code = 0;
-  std::string file, expr, name, message, detail, hint;
-};
-static void remember(const gk_error *e, void *user) {
-  record *r = static_cast<record *>(user);
-  r->calls++;
-  r->line = e->line, r->code = e->code;
-  r->file = e->file, r->expr = e->expr, r->name = e->name, r->message = e->message;
-  r->detail = e->detail, r->hint = e->hint;
-}
-struct remembering : record {
-  remembering() { gk_set_error_handler(remember, static_cast<record *>(this)); }
-  remembering(const remembering &) = delete;
-  ~remembering() { gk_set_error_handler(NULL, NULL); }
-};
 
 /* --- GK_CHECK --- */
 
@@ -247,15 +229,15 @@ TEST(handler_and_user_are_a_pair) {
 static void check_inside_handler(const gk_error *e, void *user) {
   gk_device_info info;
   (void)gk_device_query(1000, &info); /* another detail, while the first one is being told */
-  static_cast<record *>(user)->detail = e->detail;
+  *static_cast<std::string *>(user) = e->detail;
 }
 TEST(handler_may_call_gpukit) {
-  record r;
+  std::string detail;
   dim3 grid;
-  gk_set_error_handler(check_inside_handler, &r);
+  gk_set_error_handler(check_inside_handler, &detail);
   GK_CHECK(gk_grid_shape(1, 1, 1, NULL, &grid));
   gk_set_error_handler(NULL, NULL);
-  EXPECT_EQ(r.detail, std::string("gk_grid_shape: block_dim is NULL"));
+  EXPECT_EQ(detail, std::string("gk_grid_shape: block_dim is NULL"));
 }
 
 TEST(provoke_default_handler_prints_and_aborts) {
