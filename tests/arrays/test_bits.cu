@@ -5,12 +5,6 @@
 
 #include "data.h"
 
-template <class T> static std::vector<T> numbers(uint64_t seed, size_t n) {
-  std::vector<T> x(n);
-  for (size_t i = 0; i < n; i++) x[i] = rounding<T>(seed, i);
-  return x;
-}
-
 /* FNV-1a over the elements' bytes */
 template <class T> static uint64_t hash_of(const std::vector<T> &x) {
   const unsigned char *const byte = reinterpret_cast<const unsigned char *>(x.data());
@@ -41,7 +35,7 @@ static void expect_bits(int line, const std::string &given, uint64_t recorded_la
 /* --- reduce ---------------------------------------------------------------------------------------------------------*/
 
 template <class T, class O, class Op> static uint64_t reduced(size_t n, Op op) {
-  std::vector<T> host = numbers<T>(21, n);
+  std::vector<T> host = random_elements<T>(21, n);
   if (std::is_same<Op, gk_op_prod>::value)
     for (T &x : host) x = make<T>(1 + static_cast<double>(plain(x)) / 4096); /* near 1: the product stays finite */
   device_array<T> in(host);
@@ -87,7 +81,7 @@ TEST(bits_of_sums_of_bytes_at_any_alignment) {
 }
 
 template <class T, class O> static uint64_t dotted(size_t n) {
-  const device_array<T> x(numbers<T>(21, n)), y(numbers<T>(23, n));
+  const device_array<T> x(random_elements<T>(21, n)), y(random_elements<T>(23, n));
   device_array<O> out(1);
   EXPECT_OK(gk_dot(x.ptr, y.ptr, out.ptr, n));
   return bits_of(out.first());
@@ -106,7 +100,7 @@ TEST(bits_of_dot_products) {
 template <class T, class O> struct scanned {
   uint64_t last, all;
   scanned(size_t n, bool with_init) {
-    device_array<T> in(numbers<T>(22, n));
+    device_array<T> in(random_elements<T>(22, n));
     device_array<O> out(n);
     if (with_init)
       EXPECT_OK(gk_scan_exclusive_init(in.ptr, out.ptr, n, gk_op_sum(), make<O>(0.375)));
@@ -136,8 +130,8 @@ TEST(bits_of_scans) {
 /* --- matmul ---------------------------------------------------------------------------------------------------------*/
 
 template <class T, class O> static uint64_t multiplied(size_t m, size_t n, size_t k, double alpha, double beta) {
-  device_array<T> a(numbers<T>(23, m * k)), b(numbers<T>(24, k * n));
-  device_array<O> c(numbers<O>(25, m * n));
+  device_array<T> a(random_elements<T>(23, m * k)), b(random_elements<T>(24, k * n));
+  device_array<O> c(random_elements<O>(25, m * n));
   gk_matmul_opts opts = gk_matmul_opts();
   opts.alpha = &alpha, opts.beta = &beta, opts.precision = GK_PRECISION_STRICT;
   EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, m, n, k, &opts));

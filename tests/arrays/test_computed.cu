@@ -28,9 +28,7 @@ template <class T> static bool equal(const gk_arg<T> &x, const gk_arg<T> &y) {
 template <class T, class O, class Operator>
 static void check_reduce(Operator operation, const char *name, const gk_scratch *scratch) {
   for (size_t n : sizes) {
-    std::vector<T> host(n);
-    for (size_t i = 0; i < n; i++) host[i] = rounding<T>(50, i);
-    const gk_array<T> x(host);
+    const gk_array<T> x(random_elements<T>(50, n));
     gk_array<O> out(2);
     EXPECT_OK(gk_reduce(x, out, n, operation, 0, scratch));
     EXPECT_OK(gk_reduce(gk_computed<T>(element<T>{x.data()}), out.data() + 1, n, operation, 0, scratch));
@@ -57,9 +55,7 @@ TEST(reductions_have_the_bits_of_arrays) {
 /* A tile of doubles has 2048 elements, and there are 512 partitions. */
 TEST(more_tiles_than_partitions) {
   const size_t n = 1100003;
-  std::vector<double> host(n);
-  for (size_t i = 0; i < n; i++) host[i] = rounding<double>(56, i);
-  const gk_array<double> x(host);
+  const gk_array<double> x(random_elements<double>(56, n));
   double expected = 0, got = 0;
   EXPECT_OK(gk_reduce_value(x, &expected, n, gk_op_sum()));
   EXPECT_OK(gk_reduce_value(gk_computed<double>(element<double>{x.data()}), &got, n, gk_op_sum()));
@@ -69,9 +65,7 @@ TEST(more_tiles_than_partitions) {
 template <class T, class Operator> static void check_scan(Operator operation, const char *name) {
   for (size_t n : sizes)
     for (size_t offset : {0u, 1u}) {
-      std::vector<T> host(n);
-      for (size_t i = 0; i < n; i++) host[i] = rounding<T>(51, i);
-      const gk_array<T> x(host);
+      const gk_array<T> x(random_elements<T>(51, n));
       gk_array<T> expected(n + 1), got(n + 1);
       const auto input = gk_computed<T>(element<T>{x.data()});
       for (int kind = 0; kind < 3; kind++) {

@@ -67,16 +67,11 @@ static void check_a_hundred(const char *name, const std::vector<T> &host, size_t
   EXPECT_SAME(out_askew.get(), expected.get(), "%s, misaligned", name);
   if (wrong.first()) test_fail(__FILE__, __LINE__, sentence("%s: %llu words differ", name, wrong.first()));
 }
-template <class T> static std::vector<T> random_numbers(size_t n) {
-  std::vector<T> x(n);
-  for (size_t i = 0; i < n; i++) x[i] = rounding<T>(11, i);
-  return x;
-}
 static const size_t tiles = at_speed<size_t>(300, 9);
 
 template <class T, class O> static void check_reduce_under_load(const char *name) {
   typedef typename hook_functor<gk_op_sum, T>::reduce F;
-  const std::vector<T> host = random_numbers<T>(tiles * hook_reduce_tile<T>::items + 77);
+  const std::vector<T> host = random_elements<T>(11, tiles * hook_reduce_tile<T>::items + 77);
   check_a_hundred<T, O>(
       name, host, 1, [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
         hook_reduce_plan plan = hook_plan_reduce(host.size(), hook_reduce_tile<T>::items,
@@ -89,7 +84,7 @@ template <class T> static void check_scan_under_load(const char *name) {
   typedef typename hook_functor<gk_op_sum, T>::scan F;
   typedef typename hook_working<F>::type A;
   const size_t tile = HOOK_SCAN_THREADS * hook_scan_items(sizeof(T), true);
-  const std::vector<T> host = random_numbers<T>(tiles * tile / 2 + 77);
+  const std::vector<T> host = random_elements<T>(11, tiles * tile / 2 + 77);
   check_a_hundred<T, T>(name, host, host.size(),
                         [&](unsigned blocks, const T *in, T *out, cudaStream_t stream, const gk_scratch *scratch) {
                           hook_scan_plan plan = hook_plan_scan(host.size(), hook_scan_item_bytes<T, T>());
@@ -111,8 +106,8 @@ TEST(same_bits_of_scans_under_load) {
 }
 TEST(same_bits_of_a_product_under_load) {
   const size_t m = 130, n = 97, k = 300;
-  device_array<float> b(random_numbers<float>(k * n));
-  check_a_hundred<float, float>("product of f32", random_numbers<float>(m * k), m * n,
+  device_array<float> b(random_elements<float>(11, k * n));
+  check_a_hundred<float, float>("product of f32", random_elements<float>(11, m * k), m * n,
                                 [&](unsigned, const float *in, float *out, cudaStream_t stream, const gk_scratch *) {
                                   return gk_matmul(in, b.ptr, out, m, n, k, stream);
                                 });

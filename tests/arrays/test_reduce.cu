@@ -12,11 +12,6 @@
 template <class T> static std::vector<T> first_of(const std::vector<T> &x, size_t n) {
   return std::vector<T>(x.data(), x.data() + n);
 }
-template <class T> static std::vector<T> random_numbers(size_t n) {
-  std::vector<T> x(n);
-  for (size_t i = 0; i < n; i++) x[i] = rounding<T>(3, i);
-  return x;
-}
 
 /* --- the plan -------------------------------------------------------------------------------------------------------*/
 
@@ -75,7 +70,7 @@ template <class Op, class T, class O> static void check_bits(const char *name, c
   EXPECT_SAME(out.first(), expected, "%s, n = %zu, on a stream, without a scratch", name, n);
 }
 template <class T, class O> static void check_bits_of_type(const char *name) {
-  const std::vector<T> host = random_numbers<T>(70 * hook_reduce_tile<T>::items + 12);
+  const std::vector<T> host = random_elements<T>(3, 70 * hook_reduce_tile<T>::items + 12);
   for (size_t n : {size_t(1000), size_t(hook_reduce_tile<T>::items + 1), host.size()}) {
     check_bits<gk_op_sum, T, O>((std::string("sum of ") + name).c_str(), first_of(host, n));
     check_bits<gk_op_min, T, T>((std::string("min of ") + name).c_str(), first_of(host, n));
@@ -87,7 +82,7 @@ TEST(same_bits_on_any_grid_at_any_alignment) { FLOAT_TYPES(CHECK_BITS) }
 /* Where the ends of an array lie in its vectors, in the chunks of 16 bytes that these are read by, and in the tiles. */
 template <class T, class O> static void check_ends_of_type(const char *name) {
   const size_t vector = hook_reduce_tile<T>::vector_width, tile = hook_reduce_tile<T>::items;
-  const std::vector<T> host = random_numbers<T>(2 * tile + 1);
+  const std::vector<T> host = random_elements<T>(3, 2 * tile + 1);
   test_scratch scratch;
   device_array<T> in(host);
   device_array<O> out(1);
@@ -145,12 +140,12 @@ TEST(same_bits_of_products) {
 
 TEST(same_bits_past_one_tile_for_each_partition) {
   const size_t limit = items_of_all_partitions<gk_op_sum, double>();
-  const std::vector<double> host = random_numbers<double>(limit + 3000);
+  const std::vector<double> host = random_elements<double>(3, limit + 3000);
   check_bits<gk_op_sum, double, double>("sum of f64", host);
 }
 
 TEST(same_bits_a_hundred_times) {
-  const std::vector<float> host = random_numbers<float>(9 * hook_reduce_tile<float>::items + 5);
+  const std::vector<float> host = random_elements<float>(3, 9 * hook_reduce_tile<float>::items + 5);
   test_scratch scratch;
   device_array<float> in(host), out(100);
   for (int i = 0; i < 100; i++) EXPECT_OK(gk_reduce_sum(in.ptr, out.ptr + i, host.size(), 0, &scratch));
@@ -435,7 +430,7 @@ TEST(many_partitions) {
 /* --- scratch --------------------------------------------------------------------------------------------------------*/
 
 TEST(one_scratch_serves_all) {
-  const std::vector<float> host = random_numbers<float>(300000);
+  const std::vector<float> host = random_elements<float>(3, 300000);
   std::vector<int8_t> bytes(host.size());
   for (size_t i = 0; i < bytes.size(); i++) bytes[i] = static_cast<int8_t>(uniform(7, i, -128, 127));
   device_array<float> in(host), sums(1), fresh(1);
@@ -464,7 +459,7 @@ TEST(one_scratch_serves_all) {
 
 /* The last block reads slots while others write them: see the test of this name in test_scan.cu. */
 TEST(slots_are_read_while_they_are_written) {
-  const std::vector<float> host = random_numbers<float>(300000);
+  const std::vector<float> host = random_elements<float>(3, 300000);
   const std::vector<float>::const_iterator least = std::min_element(host.begin(), host.end());
   const gk_arg<float> expected_arg = {*least, static_cast<size_t>(least - host.begin())};
   const size_t repeats = test_repeats_of_races();
@@ -485,7 +480,7 @@ TEST(slots_are_read_while_they_are_written) {
 
 /* When epochs run out all slots are cleared. */
 TEST(epochs_run_out) {
-  const std::vector<float> host = random_numbers<float>(300000);
+  const std::vector<float> host = random_elements<float>(3, 300000);
   device_array<float> in(host), sum(1), before(1);
   test_scratch scratch;
   EXPECT_OK(gk_reduce_sum(in.ptr, before.ptr, host.size(), 0, &scratch));
@@ -566,7 +561,7 @@ TEST(an_error_from_elsewhere_is_neither_reported_nor_cleared) {
 /* --- streams, threads, graphs ---------------------------------------------------------------------------------------*/
 
 TEST(several_streams_at_once) {
-  const std::vector<float> host = random_numbers<float>(200000);
+  const std::vector<float> host = random_elements<float>(3, 200000);
   device_array<float> in(host), alone(20), out(80);
   for (size_t i = 0; i < 20; i++) EXPECT_OK(gk_reduce_sum(in.ptr, alone.ptr + i, 10000 * (i + 1)));
   const std::vector<float> expected = alone.get();
@@ -582,7 +577,7 @@ TEST(several_streams_at_once) {
 }
 
 TEST(two_threads_at_once) {
-  const std::vector<float> host = random_numbers<float>(100000);
+  const std::vector<float> host = random_elements<float>(3, 100000);
   device_array<float> in(host), alone(30), out(60);
   for (size_t i = 0; i < 30; i++) EXPECT_OK(gk_reduce_max(in.ptr, alone.ptr + i, 3000 * i + 1));
   test_stream streams[2];

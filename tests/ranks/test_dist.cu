@@ -15,8 +15,7 @@ TEST_REDUCE(f32, float)
 
 TEST(reduce_has_the_bits_of_the_ranks_in_order) {
   for (const pieces &p : cases) {
-    std::vector<float> x(sum(p));
-    for (size_t i = 0; i < x.size(); i++) x[i] = rounding<float>(7, i);
+    const std::vector<float> x = random_elements<float>(7, sum(p));
     check_reduce<float>(x, p, gk_op_sum(), "floats of many sizes", false);
   }
 }
@@ -139,12 +138,10 @@ static const product products[] = {
 
 template <class T, class O> static void check_matmul(const product &p, const char *type) {
   const size_t ranks = p.m.size(), ldb = p.n + p.pad, ldc = p.n + p.pad;
-  std::vector<T> b(p.k * ldb);
-  for (size_t i = 0; i < b.size(); i++) b[i] = rounding<T>(5, i);
+  const std::vector<T> b = random_elements<T>(5, p.k * ldb);
   run_ranks(ranks, [&](const rank_of &me) {
     const size_t rank = static_cast<size_t>(me.rank), m = p.m[rank], lda = (p.trans_a ? m : p.k) + p.pad;
-    std::vector<T> a((p.trans_a ? p.k : m) * lda);
-    for (size_t i = 0; i < a.size(); i++) a[i] = rounding<T>(6 + rank, i);
+    const std::vector<T> a = random_elements<T>(6 + rank, (p.trans_a ? p.k : m) * lda);
     const std::vector<O> before(m * ldc, make<O>(3));
     gk_dist_piece mine = gk_dist_split(p.k, me.ranks, me.rank);
     if (!p.rows.empty()) {
@@ -238,9 +235,8 @@ template <class T, class O> static void check_max_blocks(const char *type) {
     o.trans_a = (&p - capped) & 1, o.trans_b = (&p - capped) >> 1 & 1;
     o.batch = p.batch, o.stride_a = p.m * p.k, o.stride_b = p.k * p.n;
     o.beta = &beta;
-    std::vector<T> a(p.m * p.k * p.batch), b(p.k * p.n * p.batch);
-    for (size_t i = 0; i < a.size(); i++) a[i] = rounding<T>(20, i);
-    for (size_t i = 0; i < b.size(); i++) b[i] = rounding<T>(21, i);
+    const std::vector<T> a = random_elements<T>(20, p.m * p.k * p.batch);
+    const std::vector<T> b = random_elements<T>(21, p.k * p.n * p.batch);
     const std::vector<O> before(p.m * p.n * p.batch, make<O>(3));
     device_array<T> on_a(a), on_b(b);
     const auto product = [&](size_t max_blocks) {

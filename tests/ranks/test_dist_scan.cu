@@ -14,8 +14,7 @@ TEST(scan_by_every_operator_of_u8) { check_more_scans<uint8_t>("u8"); }
 
 TEST(scan_has_the_bits_of_one_gpu_from_where_it_starts) {
   for (const pieces &p : cases) {
-    std::vector<float> x(sum(p));
-    for (size_t i = 0; i < x.size(); i++) x[i] = rounding<float>(8, i);
+    const std::vector<float> x = random_elements<float>(8, sum(p));
     check_scan<float>(x, p, gk_op_sum(), "floats of many sizes", false);
     check_scan<double>(x, p, gk_op_sum(), "summed in double", false);
   }

@@ -71,6 +71,11 @@ template <class T> T rounding(uint64_t seed, uint64_t i) {
   if (sizeof(T) == 8) x += gauss(seed + 1000, i) * (1.0 / (1 << 30));
   return make<T>(x * (1.0 / static_cast<double>(1 << mix(seed + 2000, i) % 8)));
 }
+template <class T> std::vector<T> random_elements(uint64_t seed, size_t n) {
+  std::vector<T> x(n);
+  for (size_t i = 0; i < n; i++) x[i] = rounding<T>(seed, i);
+  return x;
+}
 
 /* --- comparison by bits, but a NaN is a NaN ------------------------------------------------------------------------*/
 

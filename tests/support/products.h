@@ -78,12 +78,6 @@ inline problem problem_of(size_t m, size_t n, size_t k, gk_precision precision =
   return p;
 }
 
-template <class T> std::vector<T> random_elements(uint64_t seed, size_t n) {
-  std::vector<T> x(n);
-  for (size_t i = 0; i < n; i++) x[i] = rounding<T>(seed, i);
-  return x;
-}
-
 /* --- strict products: the order of the FMAs determines every bit ---------------------------------------------------*/
 
 template <class T> using acc_type = plain_type<T>;
