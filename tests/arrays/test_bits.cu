@@ -5,13 +5,6 @@
 
 #include "data.h"
 
-/* FNV-1a over the elements' bytes */
-template <class T> static uint64_t hash_of(const std::vector<T> &x) {
-  const unsigned char *const byte = reinterpret_cast<const unsigned char *>(x.data());
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < x.size() * sizeof(T); i++) hash = (hash ^ byte[i]) * 0x100000001b3u;
-  return hash;
-}
 template <class T> static uint64_t bits_of(const T &x) {
   uint64_t bits = 0;
   memcpy(&bits, &x, sizeof(T));

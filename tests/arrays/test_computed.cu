@@ -9,10 +9,6 @@ template <class T> struct difference {
   const T *x, *y;
   __device__ T operator()(size_t i) const { return static_cast<T>(x[i] - y[i]); }
 };
-template <class T> struct element {
-  const T *x;
-  __device__ T operator()(size_t i) const { return x[i]; }
-};
 /* No memory at all. */
 struct index_modulo {
   unsigned divisor;
@@ -31,7 +27,7 @@ static void check_reduce(Operator operation, const char *name, const gk_scratch 
     const gk_array<T> x(random_elements<T>(50, n));
     gk_array<O> out(2);
     EXPECT_OK(gk_reduce(x, out, n, operation, 0, scratch));
-    EXPECT_OK(gk_reduce(gk_computed<T>(element<T>{x.data()}), out.data() + 1, n, operation, 0, scratch));
+    EXPECT_OK(gk_reduce(gk_computed<T>(element_of<T>{x.data()}), out.data() + 1, n, operation, 0, scratch));
     const O expected = out.get(0), got = out.get(1);
     if (!equal(expected, got)) test_fail(__FILE__, __LINE__, std::string(name) + ", n = " + std::to_string(n));
   }
@@ -58,7 +54,7 @@ TEST(more_tiles_than_partitions) {
   const gk_array<double> x(random_elements<double>(56, n));
   double expected = 0, got = 0;
   EXPECT_OK(gk_reduce_value(x, &expected, n, gk_op_sum()));
-  EXPECT_OK(gk_reduce_value(gk_computed<double>(element<double>{x.data()}), &got, n, gk_op_sum()));
+  EXPECT_OK(gk_reduce_value(gk_computed<double>(element_of<double>{x.data()}), &got, n, gk_op_sum()));
   EXPECT_EQ(got, expected);
 }
 
@@ -67,7 +63,7 @@ template <class T, class Operator> static void check_scan(Operator operation, co
     for (size_t offset : {0u, 1u}) {
       const gk_array<T> x(random_elements<T>(51, n));
       gk_array<T> expected(n + 1), got(n + 1);
-      const auto input = gk_computed<T>(element<T>{x.data()});
+      const auto input = gk_computed<T>(element_of<T>{x.data()});
       for (int kind = 0; kind < 3; kind++) {
         T *const dest[] = {expected.data() + offset, got.data() + offset};
         expected.clear();

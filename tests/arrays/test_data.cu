@@ -136,12 +136,6 @@ TEST(quantiles_are_exact) {
     EXPECT(fabs(hook_natural_log(probability) - log(probability)) <= 4e-16 * fabs(log(probability)) + 1e-16);
   }
 }
-template <class T> static uint64_t hash_of(const std::vector<T> &x) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < x.size() * sizeof(T); i++)
-    hash = (hash ^ reinterpret_cast<const unsigned char *>(x.data())[i]) * 0x100000001b3u;
-  return hash;
-}
 template <class T> static uint64_t bits_of_random(bool normal, size_t n) {
   gk_array<T> x(n);
   EXPECT_OK(normal ? gk_random_normal(x, n, 42) : gk_random_uniform(x, n, 42));

@@ -9,10 +9,6 @@
 #include <float.h>
 #include <thread>
 
-template <class T> static std::vector<T> first_of(const std::vector<T> &x, size_t n) {
-  return std::vector<T>(x.data(), x.data() + n);
-}
-
 /* --- the plan -------------------------------------------------------------------------------------------------------*/
 
 TEST(plan_depends_on_n_and_types_alone) {

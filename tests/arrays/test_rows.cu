@@ -15,11 +15,6 @@ static const shape shapes[] = {{1, 1, 0},      {3, 5, 0},     {33, 1, 0},    {1,
                                {3, 20000, 0},  {2, 40001, 1}, {5000, 17, 0}, {4100, 1030, 2}, {20000, 3, 13},
                                {9000, 129, 0}, {0, 5, 0},     {5, 0, 0}};
 
-template <class T> struct element {
-  const T *x;
-  __device__ T operator()(size_t i) const { return x[i]; }
-};
-
 /* Small whole numbers, so that sums are exact in any order. */
 template <class T> static T small(size_t i) { return make<T>(uniform(80, i, 0, 9)); }
 
@@ -46,7 +41,7 @@ static void check(const shape &s, size_t offset, Operator operation, Functor fun
   gk_array<O> rows(s.rows), cols(s.cols);
   const size_t given = s.padding ? distance : 0;
   if (computed) {
-    const auto input = gk_computed<T>(element<T>{x.data() + offset});
+    const auto input = gk_computed<T>(element_of<T>{x.data() + offset});
     EXPECT_OK(gk_reduce_rows(input, rows, s.rows, s.cols, given, operation, 0, scratch));
     EXPECT_OK(gk_reduce_columns(input, cols, s.rows, s.cols, given, operation, 0, scratch));
   } else {

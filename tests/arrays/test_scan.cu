@@ -7,10 +7,6 @@
 #include "hooks.h"
 #include <thread>
 
-template <class T> static std::vector<T> first_of(const std::vector<T> &x, size_t n) {
-  return std::vector<T>(x.data(), x.data() + n);
-}
-
 /* --- what is right: a loop ------------------------------------------------------------------------------------------
  * A rule is an operator for the host: its working type A, what an element and an initial value become there, one step;
  * and elements for which the result is exact in any order. */

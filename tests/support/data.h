@@ -77,6 +77,15 @@ template <class T> std::vector<T> random_elements(uint64_t seed, size_t n) {
   return x;
 }
 
+template <class T> std::vector<T> first_of(const std::vector<T> &x, size_t n) {
+  return std::vector<T>(x.data(), x.data() + n);
+}
+/* A computed input that is what an array is. */
+template <class T> struct element_of {
+  const T *x;
+  __device__ T operator()(size_t i) const { return x[i]; }
+};
+
 /* --- comparison by bits, but a NaN is a NaN ------------------------------------------------------------------------*/
 
 template <class V> bool same(const V &x, const V &y) { return memcmp(&x, &y, sizeof(V)) == 0; }
@@ -86,6 +95,14 @@ template <> inline bool same(const __half &x, const __half &y) { return same(pla
 template <> inline bool same(const __nv_bfloat16 &x, const __nv_bfloat16 &y) { return same(plain(x), plain(y)); }
 template <class V> bool same(const gk_arg<V> &x, const gk_arg<V> &y) {
   return same(x.value, y.value) && x.index == y.index;
+}
+
+/* FNV-1a over the elements' bytes: of recorded results */
+template <class T> uint64_t hash_of(const std::vector<T> &x) {
+  const unsigned char *const byte = reinterpret_cast<const unsigned char *>(x.data());
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < x.size() * sizeof(T); i++) hash = (hash ^ byte[i]) * 0x100000001b3u;
+  return hash;
 }
 
 /* A value for a message: as a number if it is one, and its bytes, the most significant one first. */
