@@ -5,6 +5,7 @@
 
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
+#include "data.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,11 +21,6 @@ static double now_ms() {
 }
 /* Where programs share the GPU under a tool, an event in front of what sleeps may be recorded late. */
 static bool took(double ms, double least) { return ms > (test_slowed() ? -1 : least); }
-#define EXPECT_FAILS(call, code, part)                                                                                 \
-  do {                                                                                                                 \
-    EXPECT_EQ(call, code);                                                                                             \
-    EXPECT_HAS(gk_error_detail(), part);                                                                               \
-  } while (0)
 
 __global__ void nothing(float *) {}
 __global__ void with_20k_static(float *out) {
@@ -113,14 +109,14 @@ TEST(devices_that_do_not_exist) {
   EXPECT_OK(cudaGetDeviceCount(&count));
   gk_device_info d;
   memset(&d, 0x55, sizeof(d));
-  EXPECT_FAILS(gk_device_query(count, &d), cudaErrorInvalidDevice, "gk_device_query: device ");
-  EXPECT_FAILS(gk_device_query(1000, &d), cudaErrorInvalidDevice, "device 1000 of ");
-  EXPECT_FAILS(gk_device_query(-2, &d), cudaErrorInvalidDevice, "device -2 of ");
+  EXPECT_FAILS(cudaErrorInvalidDevice, "gk_device_query: device ", gk_device_query(count, &d));
+  EXPECT_FAILS(cudaErrorInvalidDevice, "device 1000 of ", gk_device_query(1000, &d));
+  EXPECT_FAILS(cudaErrorInvalidDevice, "device -2 of ", gk_device_query(-2, &d));
   EXPECT_EQ(d.sms, 0x55555555);
-  EXPECT_FAILS(gk_device_query(0, NULL), cudaErrorInvalidValue, "info is NULL");
-  EXPECT_FAILS(gk_device_best(NULL), cudaErrorInvalidValue, "device is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "info is NULL", gk_device_query(0, NULL));
+  EXPECT_FAILS(cudaErrorInvalidValue, "device is NULL", gk_device_best(NULL));
   EXPECT_EQ(printed_by([] { (void)gk_device_print(1000); }), std::string());
-  EXPECT_FAILS(gk_device_print(1000), cudaErrorInvalidDevice, "gk_device_print: device 1000 of ");
+  EXPECT_FAILS(cudaErrorInvalidDevice, "gk_device_print: device 1000 of ", gk_device_print(1000));
 }
 
 /* Another process has a device to itself. */
@@ -311,14 +307,14 @@ TEST(occupancy_is_that_of_the_scarcest_resource) {
 
 TEST(occupancy_refuses_what_cannot_be) {
   gk_occupancy_info o;
-  EXPECT_FAILS(gk_occupancy(nothing, 0, 0, &o), cudaErrorInvalidValue, "gk_occupancy: a block of 0 threads");
-  EXPECT_FAILS(gk_occupancy(nothing, -1, 0, &o), cudaErrorInvalidValue, "a block of -1 threads");
-  EXPECT_FAILS(gk_occupancy(nothing, 1025, 0, &o), cudaErrorInvalidValue, "1 to 1024 are possible");
-  EXPECT_FAILS(gk_occupancy(nothing, 32, 0, NULL), cudaErrorInvalidValue, "info is NULL");
-  EXPECT_FAILS(gk_occupancy(static_cast<const void *>(NULL), 32, 0, &o), cudaErrorInvalidValue, "kernel is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_occupancy: a block of 0 threads", gk_occupancy(nothing, 0, 0, &o));
+  EXPECT_FAILS(cudaErrorInvalidValue, "a block of -1 threads", gk_occupancy(nothing, -1, 0, &o));
+  EXPECT_FAILS(cudaErrorInvalidValue, "1 to 1024 are possible", gk_occupancy(nothing, 1025, 0, &o));
+  EXPECT_FAILS(cudaErrorInvalidValue, "info is NULL", gk_occupancy(nothing, 32, 0, NULL));
+  EXPECT_FAILS(cudaErrorInvalidValue, "kernel is NULL", gk_occupancy(static_cast<const void *>(NULL), 32, 0, &o));
   int block = 7;
-  EXPECT_FAILS(gk_block_for(static_cast<const void *>(NULL), 0, &block), cudaErrorInvalidValue, "kernel is NULL");
-  EXPECT_FAILS(gk_block_for(nothing, 0, NULL), cudaErrorInvalidValue, "block_threads is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "kernel is NULL", gk_block_for(static_cast<const void *>(NULL), 0, &block));
+  EXPECT_FAILS(cudaErrorInvalidValue, "block_threads is NULL", gk_block_for(nothing, 0, NULL));
   EXPECT_EQ(block, 7);
 }
 TEST(provoke_occupancy_with_too_much_shared_memory) {
@@ -332,7 +328,7 @@ TEST(provoke_occupancy_with_too_much_shared_memory) {
     EXPECT_EQ(std::string(o.limit), std::string("shared memory"));
   } else
     EXPECT_HAS(gk_error_detail(), "gk_occupancy");
-  EXPECT_FAILS(gk_block_for(nothing, much, &block), cudaErrorInvalidValue, "gk_block_for");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_block_for", gk_block_for(nothing, much, &block));
   EXPECT_EQ(block, 7);
   cudaGetLastError();
 }
@@ -383,7 +379,7 @@ TEST(timer_life) {
   EXPECT_OK(gk_timer_create(&timer));
   for (cudaStream_t s : {stream, cudaStream_t(0)}) {
     EXPECT_OK(gk_timer_start(&timer, s));
-    EXPECT_FAILS(gk_timer_ms(&timer, &ms), cudaErrorInvalidValue, "gk_timer_ms: the timer has not been stopped");
+    EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_ms: the timer has not been stopped", gk_timer_ms(&timer, &ms));
     sleep_ms(5);
     EXPECT_OK(gk_timer_stop(&timer));
     EXPECT_OK(gk_timer_ms(&timer, &ms));
@@ -406,33 +402,33 @@ TEST(timer_misuse) {
   float ms = 7;
   int ready = 7;
   EXPECT_OK(gk_timer_destroy(&timer)); /* an empty one */
-  EXPECT_FAILS(gk_timer_start(&timer, 0), cudaErrorInvalidValue, "gk_timer_start: the timer is empty");
-  EXPECT_FAILS(gk_timer_stop(&timer), cudaErrorInvalidValue, "gk_timer_stop: the timer is empty");
-  EXPECT_FAILS(gk_timer_ms(&timer, &ms), cudaErrorInvalidValue, "gk_timer_ms: the timer is empty");
-  EXPECT_FAILS(gk_timer_ready(&timer, &ready), cudaErrorInvalidValue, "gk_timer_ready: the timer is empty");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_start: the timer is empty", gk_timer_start(&timer, 0));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_stop: the timer is empty", gk_timer_stop(&timer));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_ms: the timer is empty", gk_timer_ms(&timer, &ms));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_ready: the timer is empty", gk_timer_ready(&timer, &ready));
   EXPECT_OK(gk_timer_create(&timer));
-  EXPECT_FAILS(gk_timer_create(&timer), cudaErrorInvalidValue, "gk_timer_create: the timer is not empty");
-  EXPECT_FAILS(gk_timer_stop(&timer), cudaErrorInvalidValue, "gk_timer_stop: the timer has not been started");
-  EXPECT_FAILS(gk_timer_ms(&timer, &ms), cudaErrorInvalidValue, "has not been started");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_create: the timer is not empty", gk_timer_create(&timer));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_stop: the timer has not been started", gk_timer_stop(&timer));
+  EXPECT_FAILS(cudaErrorInvalidValue, "has not been started", gk_timer_ms(&timer, &ms));
   EXPECT_OK(gk_timer_start(&timer, 0));
-  EXPECT_FAILS(gk_timer_ready(&timer, &ready), cudaErrorInvalidValue, "has not been stopped");
-  EXPECT_FAILS(gk_timer_create(&timer), cudaErrorInvalidValue, "not empty");
+  EXPECT_FAILS(cudaErrorInvalidValue, "has not been stopped", gk_timer_ready(&timer, &ready));
+  EXPECT_FAILS(cudaErrorInvalidValue, "not empty", gk_timer_create(&timer));
   EXPECT_OK(gk_timer_stop(&timer));
-  EXPECT_FAILS(gk_timer_ms(&timer, NULL), cudaErrorInvalidValue, "milliseconds is NULL");
-  EXPECT_FAILS(gk_timer_ready(&timer, NULL), cudaErrorInvalidValue, "ready is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "milliseconds is NULL", gk_timer_ms(&timer, NULL));
+  EXPECT_FAILS(cudaErrorInvalidValue, "ready is NULL", gk_timer_ready(&timer, NULL));
   EXPECT_EQ(static_cast<int>(ms) + ready, 14); /* untouched so far */
   EXPECT_OK(gk_timer_ms(&timer, &ms));
   EXPECT_OK(gk_timer_destroy(&timer));
   EXPECT_OK(gk_timer_destroy(&timer));
-  EXPECT_FAILS(gk_timer_start(&timer, 0), cudaErrorInvalidValue, "is empty");
+  EXPECT_FAILS(cudaErrorInvalidValue, "is empty", gk_timer_start(&timer, 0));
   EXPECT_OK(gk_timer_create(&timer)); /* and from the start */
   EXPECT_OK(gk_timer_destroy(&timer));
-  EXPECT_FAILS(gk_timer_create(NULL), cudaErrorInvalidValue, "gk_timer_create: timer is NULL");
-  EXPECT_FAILS(gk_timer_start(NULL, 0), cudaErrorInvalidValue, "gk_timer_start: timer is NULL");
-  EXPECT_FAILS(gk_timer_stop(NULL), cudaErrorInvalidValue, "gk_timer_stop: timer is NULL");
-  EXPECT_FAILS(gk_timer_ms(NULL, &ms), cudaErrorInvalidValue, "gk_timer_ms: timer is NULL");
-  EXPECT_FAILS(gk_timer_ready(NULL, &ready), cudaErrorInvalidValue, "gk_timer_ready: timer is NULL");
-  EXPECT_FAILS(gk_timer_destroy(NULL), cudaErrorInvalidValue, "gk_timer_destroy: timer is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_create: timer is NULL", gk_timer_create(NULL));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_start: timer is NULL", gk_timer_start(NULL, 0));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_stop: timer is NULL", gk_timer_stop(NULL));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_ms: timer is NULL", gk_timer_ms(NULL, &ms));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_ready: timer is NULL", gk_timer_ready(NULL, &ready));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_timer_destroy: timer is NULL", gk_timer_destroy(NULL));
 }
 
 /* Asks about a kernel that runs for 50 ms or so (on the stand-in, where the launch has waited for it, it is said to run
@@ -708,20 +704,20 @@ TEST(bench_returns_the_error_of_the_function) {
   o.warmup = 2, o.samples = 3, o.calls = 2;
   for (size_t fail_at : {1u, 2u, 3u, 5u, 8u}) {
     fake f = {{}, {}, 0, fail_at, cudaErrorInvalidDevice};
-    EXPECT_FAILS(gk_bench(run_fake, &f, &o, &r), cudaErrorInvalidDevice, "gk_device_query: device 1000 of ");
+    EXPECT_FAILS(cudaErrorInvalidDevice, "gk_device_query: device 1000 of ", gk_bench(run_fake, &f, &o, &r));
     EXPECT_EQ(f.calls.size(), fail_at); /* and no call more */
     fake silent = {{}, {}, 0, fail_at, cudaErrorNotSupported};
-    EXPECT_FAILS(gk_bench(run_fake, &silent, &o, &r), cudaErrorNotSupported, "gk_bench"); /* it has said nothing */
+    EXPECT_FAILS(cudaErrorNotSupported, "gk_bench", gk_bench(run_fake, &silent, &o, &r)); /* it has said nothing */
   }
   fake f = {{}, {}, 0, 0, cudaSuccess};
   EXPECT_OK(gk_bench(run_fake, &f, &o, &r));
   EXPECT_EQ(std::string(gk_error_detail()), std::string());
-  EXPECT_FAILS(gk_bench(NULL, &f, &o, &r), cudaErrorInvalidValue, "gk_bench: function is NULL");
-  EXPECT_FAILS(gk_bench(run_fake, &f, &o, NULL), cudaErrorInvalidValue, "gk_bench: result is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_bench: function is NULL", gk_bench(NULL, &f, &o, &r));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_bench: result is NULL", gk_bench(run_fake, &f, &o, NULL));
   for (int gk_bench_opts::*number : {&gk_bench_opts::warmup, &gk_bench_opts::samples, &gk_bench_opts::calls}) {
     gk_bench_opts negative = o;
     negative.*number = -3;
-    EXPECT_FAILS(gk_bench(run_fake, &f, &negative, &r), cudaErrorInvalidValue, "none may be negative");
+    EXPECT_FAILS(cudaErrorInvalidValue, "none may be negative", gk_bench(run_fake, &f, &negative, &r));
   }
 }
 
@@ -743,7 +739,7 @@ TEST(bench_tells_an_error_of_the_function_from_those_before) {
       int calls = 0;
       failing_call = failing;
       last = code;
-      EXPECT_FAILS(gk_bench(ignore_one, &calls, &o, &r), code, "gk_bench: the function to measure failed: ");
+      EXPECT_FAILS(code, "gk_bench: the function to measure failed: ", gk_bench(ignore_one, &calls, &o, &r));
       EXPECT_HAS(gk_error_detail(), cudaGetErrorString(code));
       /* Of the same call and code it may be the reason: so it is said to be the last that the function heard. */
       const bool told = strstr(gk_error_detail(), "; its last gk_ call said: gk_device_query: device 1000") != NULL;
@@ -801,10 +797,10 @@ TEST(bench_compare_rejects_what_it_cannot_run) {
   const gk_bench_fn fns[] = {run_fake, NULL};
   void *const users[] = {&f, &f};
   gk_bench_result r[2];
-  EXPECT_FAILS(gk_bench_compare(NULL, users, 1, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: fns is NULL");
-  EXPECT_FAILS(gk_bench_compare(fns, users, 2, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: function 1 is NULL");
-  EXPECT_FAILS(gk_bench_compare(fns, users, 1, NULL, NULL), cudaErrorInvalidValue, "result is NULL");
-  EXPECT_FAILS(gk_bench_compare(fns, users, 0, NULL, r), cudaErrorInvalidValue, "0 functions to compare");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_bench_compare: fns is NULL", gk_bench_compare(NULL, users, 1, NULL, r));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_bench_compare: function 1 is NULL", gk_bench_compare(fns, users, 2, NULL, r));
+  EXPECT_FAILS(cudaErrorInvalidValue, "result is NULL", gk_bench_compare(fns, users, 1, NULL, NULL));
+  EXPECT_FAILS(cudaErrorInvalidValue, "0 functions to compare", gk_bench_compare(fns, users, 0, NULL, r));
   EXPECT(f.calls.empty());
   const gk_bench_fn unaware[] = {
       [](void *user, cudaStream_t, size_t) { return user ? cudaErrorInvalidValue : cudaSuccess; }};
@@ -823,7 +819,7 @@ TEST(bench_buffers_cover_the_cache_three_times) {
   size_t buffers = 0;
   EXPECT_OK(gk_bench_buffers(0, &buffers));
   EXPECT_EQ(buffers, size_t{1});
-  EXPECT_FAILS(gk_bench_buffers(1, NULL), cudaErrorInvalidValue, "buffers is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "buffers is NULL", gk_bench_buffers(1, NULL));
 }
 
 /* --- scratch --- */
@@ -843,19 +839,19 @@ TEST(scratch_life) {
     for (unsigned char byte : host) dirty += byte != 0;
     EXPECT_EQ(dirty, size_t{0});
     const gk_scratch before = s;
-    EXPECT_FAILS(gk_scratch_create(&s, 100, 0), cudaErrorInvalidValue, "gk_scratch_create: the scratch is not empty");
+    EXPECT_FAILS(cudaErrorInvalidValue, "gk_scratch_create: the scratch is not empty", gk_scratch_create(&s, 100, 0));
     EXPECT(s.ptr == before.ptr && s.bytes == before.bytes);
     EXPECT_OK(gk_scratch_destroy(&s));
     EXPECT(!s.ptr && !s.bytes);
     EXPECT_OK(gk_scratch_destroy(&s));
   }
-  EXPECT_FAILS(gk_scratch_create(NULL, 100, 0), cudaErrorInvalidValue, "gk_scratch_create: scratch is NULL");
-  EXPECT_FAILS(gk_scratch_destroy(NULL), cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL");
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_scratch_create: scratch is NULL", gk_scratch_create(NULL, 100, 0));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL", gk_scratch_destroy(NULL));
 }
 
 TEST(provoke_scratch_that_no_device_has_room_for) {
   gk_scratch s = gk_scratch();
-  EXPECT_FAILS(gk_scratch_create(&s, size_t{1} << 50, 0), cudaErrorMemoryAllocation, "1125899906842624 bytes");
+  EXPECT_FAILS(cudaErrorMemoryAllocation, "1125899906842624 bytes", gk_scratch_create(&s, size_t{1} << 50, 0));
   EXPECT(!s.ptr && !s.bytes);
   cudaGetLastError();
   EXPECT_OK(gk_scratch_create(&s, 1, 0));
@@ -871,7 +867,7 @@ TEST(scratch_too_small_names_the_bytes_needed_and_survives) {
   EXPECT_OK(cudaMemset(data, 0, n * sizeof(int)));
   EXPECT_OK(cudaMemset(data, 1, 1)); /* 1, 0, 0, ... */
   EXPECT_OK(gk_scratch_create(&small, 1, 0));
-  EXPECT_FAILS(gk_scan_inclusive(data, data, n, gk_op_sum(), 0, &small), cudaErrorInvalidValue, " are needed");
+  EXPECT_FAILS(cudaErrorInvalidValue, " are needed", gk_scan_inclusive(data, data, n, gk_op_sum(), 0, &small));
   const char *but = strstr(gk_error_detail(), "but ");
   EXPECT(but && sscanf(but, "but %zu are needed", &needed) == 1);
   EXPECT(needed > small.bytes && needed <= safe);

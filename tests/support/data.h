@@ -155,11 +155,16 @@ bool expect_same(const char *file, int line, const std::vector<V> &actual, const
 /* EXPECT_SAME(actual, expected, "format for where it was", ...): of values, or of vectors */
 #define EXPECT_SAME(actual, expected, ...) expect_same(__FILE__, __LINE__, actual, expected, __VA_ARGS__)
 
-/* A call must fail with this code, and this text must be in the detail. Clears CUDA's last error. */
-#define EXPECT_ERROR(expected_code, part, ...)                                                                         \
+/* A call must fail with this code, and this text must be in the detail. CUDA's last error stays. */
+#define EXPECT_FAILS(expected_code, part, ...)                                                                         \
   do {                                                                                                                 \
     EXPECT_EQ((int)(__VA_ARGS__), (int)(expected_code));                                                               \
     EXPECT_HAS(gk_error_detail(), part);                                                                               \
+  } while (0)
+/* The same, and clears that error. */
+#define EXPECT_ERROR(...)                                                                                              \
+  do {                                                                                                                 \
+    EXPECT_FAILS(__VA_ARGS__);                                                                                         \
     cudaGetLastError();                                                                                                \
   } while (0)
 
