@@ -13,8 +13,8 @@
  *                       stand-in */
 #include "once.h"
 
-#include "data.h"
 #include "hooks.h"
+#include "on_device.h"
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -252,13 +252,6 @@ struct exclusive_or {
     return triple{a.x ^ b.x, a.y ^ b.y, a.z ^ b.z};
   }
   __host__ __device__ triple identity() const { return triple{0, 0, 0}; }
-};
-struct line { /* x -> a x + b, whose composition does not commute */
-  uint32_t a, b;
-};
-struct compose {
-  __host__ __device__ line operator()(const line &f, const line &g) const { return line{f.a * g.a, f.b * g.a + g.b}; }
-  __host__ __device__ line identity() const { return line{1, 0}; }
 };
 
 /* --- elements, and operators on the host ---------------------------------------------------------------------------*/
