@@ -6,11 +6,7 @@
 
 #include "on_device.h"
 
-#ifdef CUDA_ON_CPU
-static const size_t largest = size_t(1) << 22;
-#else
-static const size_t largest = size_t(1) << (test_slowed() ? 18 : 30);
-#endif
+static const size_t largest = size_t(1) << (on_cpu ? 22 : test_slowed() ? 18 : 30);
 
 /* Around a mean that is a few, one or zero standard deviations off; or the same everywhere. */
 enum data_kind { positive, shifted, centred, equal_ones };
@@ -54,11 +50,7 @@ static void check(const char *what, data_kind kind, size_t n, double halves, dou
     test_fail(__FILE__, __LINE__, sentence("%s of %s, n = %zu: %g, not %g", what, data_name[kind], n, halves, allowed));
 }
 static void need_bytes(size_t bytes) {
-#ifdef CUDA_ON_CPU
-  (void)bytes;
-#else
-  if (!test_slowed()) need_device_bytes(bytes);
-#endif
+  if (!on_cpu && !test_slowed()) need_device_bytes(bytes);
 }
 
 TEST(sums_against_double) {

@@ -8,11 +8,7 @@
 #include "on_device.h"
 
 /* The stand-in goes as far as it takes to have every kind of boundary once. */
-#ifdef CUDA_ON_CPU
-static const size_t most = (size_t(1) << 21) + 300000;
-#else
-static const size_t most = size_t(1) << (test_slowed() ? 17 : 24);
-#endif
+static const size_t most = on_cpu ? (size_t(1) << 21) + 300000 : size_t(1) << (test_slowed() ? 17 : 24);
 
 /* The largest n in [from, to] up to which what(n) is what(from). */
 template <class F> static size_t last_alike(size_t from, size_t to, const F &what) {

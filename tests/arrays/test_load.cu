@@ -9,13 +9,8 @@
 #include <chrono>
 #include <thread>
 
-#ifdef CUDA_ON_CPU
-static const bool on_a_gpu = false;
-#else
-static const bool on_a_gpu = true;
-#endif
 /* Sizes and counts for a GPU, unless a tool slows it. */
-template <class N> static N at_speed(N fast, N slow) { return on_a_gpu && !test_slowed() ? fast : slow; }
+template <class N> static N at_speed(N fast, N slow) { return on_cpu || test_slowed() ? slow : fast; }
 
 /* --- the same bits -------------------------------------------------------------------------------------------------*/
 

@@ -36,11 +36,7 @@ static void round_trip(size_t n, float *x, float *sum, float *scanned, unsigned 
   EXPECT_OK(gk_launch(consumer, 64, 256, 0, stream, x, n, sum, scanned, round, wrong));
 }
 
-#ifdef CUDA_ON_CPU
-static const int rounds = 3;
-#else
-static const int rounds = test_slowed() ? 4 : 200;
-#endif
+static const int rounds = on_cpu ? 3 : test_slowed() ? 4 : 200;
 static const size_t sizes[] = {1000, 4096, 20000, 300000, 3000000};
 
 TEST(behind_a_slow_kernel) {

@@ -298,11 +298,7 @@ TEST(other_types_of_output) {
 /* The longest chain of roundings is as the header says: n / 2^19 + 24 of half a unit in the last place each. Larger n,
  * and other data, are in test_accuracy.cu. */
 TEST(error_of_float_sums_grows_slowly) {
-#ifdef CUDA_ON_CPU
-  const size_t largest = size_t(1) << (test_slowed() ? 18 : 22);
-#else
-  const size_t largest = size_t(1) << (test_slowed() ? 20 : 26);
-#endif
+  const size_t largest = size_t(1) << (on_cpu ? (test_slowed() ? 18 : 22) : (test_slowed() ? 20 : 26));
   std::vector<float> host(largest);
   for (size_t i = 0; i < largest; i++) host[i] = static_cast<float>(gauss(5, i) + 3) / 7;
   device_array<float> in(host), out(1);

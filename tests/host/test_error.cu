@@ -7,6 +7,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 #include "device_array.h"
+#include "on_cpu.h"
 #include "remembering.h"
 
 #include <atomic>
@@ -399,11 +400,6 @@ TEST(hints_for_the_usual_mistakes) {
   EXPECT_EQ(std::string(gk_error_hint(cudaErrorInvalidPitchValue)), std::string());
 }
 
-#ifdef CUDA_ON_CPU
-static const bool on_cpu = true;
-#else
-static const bool on_cpu = false;
-#endif
 /* A GPU does not say which kernel it was; the stand-in has said so already, with the line. */
 static const cudaError_t of_kernels[] = {cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorLaunchFailure,
                                          cudaErrorIllegalInstruction};

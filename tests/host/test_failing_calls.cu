@@ -326,11 +326,8 @@ TEST(provoke_calls_that_a_capture_forbids) {
 
 /* --- what only a GPU does --- */
 
-#ifdef CUDA_ON_CPU
-#define NEEDS_GPU(why) SKIP("only on a GPU: " why)
-#else
-#define NEEDS_GPU(why) (void)0
-#endif
+#define NEEDS_GPU(why)                                                                                                 \
+  if (on_cpu) SKIP("only on a GPU: " why)
 
 TEST(provoke_a_lost_context_at_every_call) {
   const char *const name = "provoke_a_lost_context_at_every_call";

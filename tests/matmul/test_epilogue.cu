@@ -23,11 +23,7 @@ struct product {
   bool trans_a, trans_b;
   double beta;
 };
-#ifdef CUDA_ON_CPU
-static const size_t split_k = 900; /* is split, too */
-#else
-static const size_t split_k = 3000;
-#endif
+static const size_t split_k = on_cpu ? 900 : 3000; /* both are split */
 /* Few rows or columns, small tiles, several tiles, a split k, a batch, transposes, k = 0. */
 static const product products[] = {
     {1, 70, 300, 1, false, false, 0},     {90, 2, 200, 1, false, false, 0.5},   {17, 19, 23, 1, false, false, 0},

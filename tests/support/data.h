@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 #include "hooks.h"
+#include "on_cpu.h"
 #include "test.h"
 
 /* Every element type, with the name that the C API has for it. Where accesses are checked and not values, or nothing
@@ -313,15 +314,11 @@ void replay_graph(int times, const Work &work, const Prepare &prepare, const Che
 
 /* For sizes past 2^32: skips the test unless a GPU has so much free memory. */
 inline void need_device_bytes(size_t bytes) {
-#ifdef CUDA_ON_CPU
-  (void)bytes;
-  SKIP("only on a GPU: it takes gigabytes");
-#else
+  if (on_cpu) SKIP("only on a GPU: it takes gigabytes");
   if (test_slowed()) SKIP("the tool would take too long");
   size_t free = 0, total = 0;
   EXPECT_OK(cudaMemGetInfo(&free, &total));
   if (free < bytes) SKIP("the device has too little free memory");
-#endif
 }
 
 #endif

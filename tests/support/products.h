@@ -7,12 +7,6 @@
 #include "data.h"
 #include "hooks.h"
 
-#ifdef CUDA_ON_CPU
-static const bool on_cpu = true; /* without Hopper's kernels */
-#else
-static const bool on_cpu = false;
-#endif
-
 inline hook_matmul_gpu this_gpu() {
   hook_matmul_gpu gpu = hook_matmul_gpu();
   EXPECT_OK(hook_find_matmul_gpu(&gpu));
