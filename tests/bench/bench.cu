@@ -435,23 +435,6 @@ static std::vector<std::string> describe(const char *commit) {
   return remarks;
 }
 
-/* False, and a message: it is not there, or cannot be read as what it should be. */
-static bool read_file(const std::string &path, bench_file *file) {
-  std::string bad;
-  std::ifstream from(path);
-  if (!from) return perror(path.c_str()), false;
-  if (read_rows(from, file, &bad)) return true;
-  fprintf(stderr, "%s: not a row of the bench: %s\n", path.c_str(), bad.c_str());
-  return false;
-}
-/* A file that is not there has no means. */
-static bool read_means(const std::string &path, std::vector<gate_known_mean> *means) {
-  std::string bad;
-  std::ifstream from(path);
-  if (!from || gate_read_means(from, means, &bad)) return true;
-  fprintf(stderr, "%s: not a mean: %s\n", path.c_str(), bad.c_str());
-  return false;
-}
 /* Ratios of another GPU or of another build are other ratios. */
 static bool same_kind(const std::string &path, const bench_file &file) {
   if (file.get("gpu") == results.get("gpu") && file.get("build") == results.get("build")) return true;
@@ -464,7 +447,7 @@ static bool same_kind(const std::string &path, const bench_file &file) {
 static bool open_csv(const std::string &path, bool append) {
   bench_file old;
   const bool exists = append && access(path.c_str(), F_OK) == 0;
-  if (exists && (!read_file(path, &old) || !same_kind(path, old))) return false;
+  if (exists && (!gate_open_rows(path, &old) || !same_kind(path, old))) return false;
   if (exists && !old.rows.empty()) {
     for (const bench_row &row : old.rows) appended.insert(row.name()), wrong_rows += row.check == "wrong";
     results.rows = old.rows;
@@ -525,27 +508,21 @@ static std::vector<bench_row> named_rows(const std::vector<bench_row> &rows) {
 static bool passes_gate(const bench_file &committed, const std::vector<gate_known_mean> &best,
                         const std::vector<gate_known_mean> &accepted) {
   const std::vector<bench_row> then = named_rows(committed.rows);
-  std::vector<bench_row> now = results.rows;
-  for (const gate_lost_row &row : gate_compare_rows(then, now).slower) again.insert(row.now.name());
+  bench_file now = results;
+  for (const gate_lost_row &row : gate_compare_rows(then, now.rows).slower) again.insert(row.now.name());
   if (!again.empty()) {
     printf("\n%zu rows look slower than the committed ones, and are measured twice again\n", again.size());
     run_parts();
     run_parts();
     again.clear();
-    for (bench_row &row : now) {
+    for (bench_row &row : now.rows) {
       std::vector<bench_row> measurements = measured_again[row.name()];
       measurements.push_back(row);
       row = gate_middle(measurements);
     }
   }
-  /* Means of the rows that both have. */
-  const gate_index before = gate_by_name(then);
-  std::vector<bench_row> common;
-  for (const bench_row &row : now)
-    if (before.count(row.name())) common.push_back(row);
   printf("\n");
-  return gate_report(stdout, gate_compare_rows(then, now),
-                     gate_compare_means(gate_means(common), results.get("build"), results.get("gpu"), best, accepted));
+  return gate_passes(stdout, then, now, best, accepted);
 }
 
 /* The value of an argument "--name=value"; NULL: it is another one. */
@@ -609,8 +586,9 @@ int main(int argc, char **argv) {
   results.remarks = describe(commit);
   bench_file committed;
   std::vector<gate_known_mean> best, accepted;
-  if (!against_path.empty() && (!read_file(against_path, &committed) || !same_kind(against_path, committed) ||
-                                !read_means(best_path, &best) || !read_means(accepted_path, &accepted)))
+  if (!against_path.empty() &&
+      (!gate_open_rows(against_path, &committed) || !same_kind(against_path, committed) ||
+       !gate_open_means(best_path, false, &best) || !gate_open_means(accepted_path, false, &accepted)))
     return 2;
   bool wrong_ceiling = false;
   for (const std::string &line : bench_find_ceilings(&wrong_ceiling)) results.remarks.push_back(line);

@@ -13,44 +13,23 @@ static const char usage[] =
     "gate merge FILE.csv... >MERGED.csv                        several runs of one build and GPU as one baseline\n"
     "gate best BEST.csv FILE.csv...                            takes over into BEST.csv the means that are better\n";
 
-static bool read_all(const char *path, bench_file *file) {
-  std::string bad;
-  std::ifstream from(path);
-  if (!from) return perror(path), false;
-  if (read_rows(from, file, &bad)) return true;
-  fprintf(stderr, "%s: not a row of the bench: %s\n", path, bad.c_str());
-  return false;
-}
-static bool read_means(const char *path, bool must_exist, std::vector<gate_known_mean> *means) {
-  std::string bad;
-  std::ifstream from(path);
-  if (!from) return must_exist ? (perror(path), false) : true;
-  if (gate_read_means(from, means, &bad)) return true;
-  fprintf(stderr, "%s: not a mean: %s\n", path, bad.c_str());
-  return false;
-}
-
 static int compare(int count, char **paths) {
   bench_file then, now;
   std::vector<gate_known_mean> best, accepted;
-  if (count < 2 || count > 4 || !read_all(paths[0], &then) || !read_all(paths[1], &now)) return 2;
-  if ((count > 2 && !read_means(paths[2], true, &best)) || (count > 3 && !read_means(paths[3], true, &accepted)))
+  if (count < 2 || count > 4 || !gate_open_rows(paths[0], &then) || !gate_open_rows(paths[1], &now)) return 2;
+  if ((count > 2 && !gate_open_means(paths[2], true, &best)) ||
+      (count > 3 && !gate_open_means(paths[3], true, &accepted)))
     return 2;
   for (const char *what : {"gpu", "build"})
     if (then.get(what) != now.get(what))
       printf("the %s differs: %s and %s\n", what, then.get(what).c_str(), now.get(what).c_str());
-  const gate_index before = gate_by_name(then.rows);
-  std::vector<bench_row> common;
-  for (const bench_row &row : now.rows)
-    if (before.count(row.name())) common.push_back(row);
-  return !gate_report(stdout, gate_compare_rows(then.rows, now.rows),
-                      gate_compare_means(gate_means(common), now.get("build"), now.get("gpu"), best, accepted));
+  return !gate_passes(stdout, then.rows, now, best, accepted);
 }
 
 static int merge(int count, char **paths) {
   std::vector<bench_file> files(static_cast<size_t>(count));
   for (int i = 0; i < count; i++)
-    if (!read_all(paths[i], &files[static_cast<size_t>(i)])) return 2;
+    if (!gate_open_rows(paths[i], &files[static_cast<size_t>(i)])) return 2;
   for (const bench_file &file : files)
     for (const char *what : {"gpu", "build"})
       if (file.get(what) != files[0].get(what))
@@ -62,10 +41,10 @@ static int merge(int count, char **paths) {
 
 static int raise_best(int count, char **paths) {
   std::vector<gate_known_mean> best;
-  if (count < 2 || !read_means(paths[0], false, &best)) return 2;
+  if (count < 2 || !gate_open_means(paths[0], false, &best)) return 2;
   for (int i = 1; i < count; i++) {
     bench_file file;
-    if (!read_all(paths[i], &file)) return 2;
+    if (!gate_open_rows(paths[i], &file)) return 2;
     gate_raise_best(&best, file);
   }
   std::ofstream to(paths[0]);
@@ -83,7 +62,7 @@ static int raise_best(int count, char **paths) {
 static int summary(int count, char **paths) {
   for (int i = 0; i < count; i++) {
     bench_file file;
-    if (!read_all(paths[i], &file)) return 2;
+    if (!gate_open_rows(paths[i], &file)) return 2;
     for (const std::string &remark : file.remarks) printf("%s\n", remark.c_str());
     printf("\n%-20s %6s %10s %10s\n", "type", "rows", "geo. mean", "own us");
     for (const gate_mean &mean : gate_means(file.rows))

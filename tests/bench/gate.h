@@ -10,6 +10,7 @@
 
 #include "rows.h"
 
+#include <fstream>
 #include <map>
 
 /* A row is slower if it lost more than this share of its ratio, and more than so many times the noise of both; and if its
@@ -270,6 +271,37 @@ inline bool gate_report(FILE *to, const gate_rows_result &rows, const std::vecto
   }
   fprintf(to, "the gate %s\n", passes ? "is passed" : "IS NOT PASSED");
   return passes;
+}
+/* The same of all that is compared. The means are of the rows that both have. */
+inline bool gate_passes(FILE *to, const std::vector<bench_row> &then, const bench_file &now,
+                        const std::vector<gate_known_mean> &best, const std::vector<gate_known_mean> &accepted) {
+  const gate_index before = gate_by_name(then);
+  std::vector<bench_row> common;
+  for (const bench_row &row : now.rows)
+    if (before.count(row.name())) common.push_back(row);
+  return gate_report(to, gate_compare_rows(then, now.rows),
+                     gate_compare_means(gate_means(common), now.get("build"), now.get("gpu"), best, accepted));
+}
+
+/* --- Files --------------------------------------------------------------------------------------------------------*/
+
+/* False, and a message: it is not there, or cannot be read as what it should be. */
+inline bool gate_open_rows(const std::string &path, bench_file *file) {
+  std::string bad;
+  std::ifstream from(path);
+  if (!from) return perror(path.c_str()), false;
+  if (read_rows(from, file, &bad)) return true;
+  fprintf(stderr, "%s: not a row of the bench: %s\n", path.c_str(), bad.c_str());
+  return false;
+}
+/* A file that need not exist, and does not, has no means. */
+inline bool gate_open_means(const std::string &path, bool must_exist, std::vector<gate_known_mean> *means) {
+  std::string bad;
+  std::ifstream from(path);
+  if (!from) return must_exist ? (perror(path.c_str()), false) : true;
+  if (gate_read_means(from, means, &bad)) return true;
+  fprintf(stderr, "%s: not a mean: %s\n", path.c_str(), bad.c_str());
+  return false;
 }
 
 #endif
