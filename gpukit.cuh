@@ -48,7 +48,8 @@
  *
  *   GPUKIT_IMPLEMENTATION  in one .cu file: compiles the host functions there
  *   GPUKIT_STATIC          instead, in any number of .cu files: each gets functions, kernels, error handler and error
- *                          detail of its own, with internal linkage; and types, as gk_array: pass others pointers
+ *                          detail of its own, with internal linkage; also types such as gk_array, so pass pointers
+ *                          from file to file
  *   GPUKIT_DEF             in every file: the specifier of each host function, e.g. a dllexport; default extern. A
  *                          library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
  *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
