@@ -2763,6 +2763,8 @@ template <class Input>
 using gk__input_type =
     typename std::decay<decltype(gk__known_array(gk__pointer_to(std::declval<const Input &>())))>::type;
 template <class Array> using gk__item_type = typename gk__source<gk__input_type<Array>>::item_type;
+/* Whether the elements of an argument are in memory: those of a computed input are not. */
+template <class Array> using gk__is_in_memory = std::is_pointer<gk__input_type<Array>>;
 template <class Input> gk__input_type<Input> gk__input_of(const Input &input) {
   return gk__known_array(gk__pointer_to(input));
 }
@@ -4194,7 +4196,7 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
                    const gk_scratch *scratch) {
   typedef gk__item_type<InputX> Item;
   static_assert(std::is_same<Item, gk__item_type<InputY>>::value, "gk_dot: both arrays have elements of the same type");
-  static_assert(std::is_pointer<gk__input_type<InputX>>::value && std::is_pointer<gk__input_type<InputY>>::value,
+  static_assert(gk__is_in_memory<InputX>::value && gk__is_in_memory<InputY>::value,
                 "gk_dot: both arrays are in memory; of computed ones, gk_reduce_sum of a gk_computed<Item> product");
   const gk__products<Item> products = {gk__memory_of(gk__input_of(x)),
                                        reinterpret_cast<const Item *>(gk__memory_of(gk__input_of(y)))};
@@ -5310,12 +5312,13 @@ cudaError_t gk__scan_rows_call(const gk__call &call, const Input &input, Output 
   const size_t extent = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
   GK_TRY(gk__begin_matrix_call(call.name, input, output, shape, extent));
   if (extent == 0) return cudaSuccess;
-  GK_TRY(gk__check_scratch(call.name, call.scratch, 0));
-  if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS)
+  if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS) {
+    GK_TRY(gk__check_scratch(call.name, call.scratch, 0));
     return gk__launch_kernel(call.name, GK__KERNEL(gk__scan_rows_kernel<gk__input_type<Input>, Out, Functor>),
                              gk__grid_dim(shape.row_count, GK__SCAN_WARPS, GK__SCAN_MOST_BLOCKS),
                              static_cast<unsigned>(GK__SCAN_THREADS), 0, call.stream, gk__input_of(input),
                              gk__output_of(output), shape.row_count, shape.col_count, shape.leading_dim, f, inclusive);
+  }
   gk__row_scan_plan plan = gk__row_scan_plan();
   static_cast<gk__scan_plan &>(plan) =
       gk__plan_scan(shape.col_count, gk__scan_item_bytes<Item, Out>(), GK__SCAN_LONG_ROW);
@@ -5520,7 +5523,7 @@ cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, s
 template <class Input, class Flags, class Output, class Count>
 cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
                               size_t n, cudaStream_t stream, const gk_scratch *scratch) {
-  static_assert(std::is_pointer<gk__input_type<Flags>>::value,
+  static_assert(gk__is_in_memory<Flags>::value,
                 "gk_select_flagged: item_flags is in memory; by a computed condition, gk_select selects");
   const gk__keep_flagged<gk__item_type<Flags>> keep = {gk__memory_of(gk__input_of(item_flags))};
   GK_TRY(gk__check_array("gk_select_flagged", "item_flags", item_flags, n));
@@ -7151,8 +7154,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory, of which a functor
- * has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
+ * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory, of which a
+ * functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
 #define GK__EMPTY_BYTES 40960
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
@@ -7764,6 +7767,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
 /* The partials that a call has in the scratch at once, at most. No product has more partitions than that allows, but
  * for those with k > 2^30, where the length of a partition, an int, may require more, if A and B have 2^43 bytes. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
+/* Shared memory of a multiprocessor of Hopper, and what CUDA takes of it for each block, in bytes. */
+static const unsigned gk__hopper_smem = 228 * 1024, gk__block_reserve = 1024;
 /* What plans depend on: the multiprocessors of the current device, the shared memory of a block in bytes, and the plan
  * of tensor cores for which the program has code: GK_PLAN_MMA, GK_PLAN_WGMMA, or GK_PLAN_AUTO if it has none. */
 struct gk__matmul_gpu {
@@ -7936,9 +7941,8 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
      * multiprocessors that are free first. */
     const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms));
-    const size_t sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-    const size_t smem = blocks_per_sm < tile_kernel.resident && sm_smem / (blocks_per_sm + 1) > block_smem
-                            ? sm_smem / (blocks_per_sm + 1)
+    const size_t smem = blocks_per_sm < tile_kernel.resident && gk__hopper_smem / (blocks_per_sm + 1) > block_smem
+                            ? gk__hopper_smem / (blocks_per_sm + 1)
                             : block_smem;
     return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
                               smem, sub_batch);
@@ -9721,8 +9725,19 @@ template <class Out, class Func> struct gk__wgmma_tile_kernel {
   bool in_registers;
   /* Dynamic shared memory for the staging buffers and a ring. The swizzle needs boxes aligned to 1024 bytes. */
   unsigned smem(unsigned stages) const { return 1024 + staging_bytes + stages * (stage_bytes + 16) + 8; }
-  /* The stages of a ring, if so many blocks share the 228 KiB of a multiprocessor, of which CUDA takes one for each. */
-  unsigned stages(unsigned blocks) const { return (228 * 1024 / blocks - 1024 - smem(0)) / (stage_bytes + 16); }
+  /* The stages of a ring, if so many blocks share a multiprocessor. */
+  unsigned stages(unsigned blocks) const {
+    return (gk__hopper_smem / blocks - gk__block_reserve - smem(0)) / (stage_bytes + 16);
+  }
+  /* How many blocks share a multiprocessor that has several tiles to compute. If k is short, one block stores its tile
+   * while the others multiply: 1000 products of 64 x 64 x 64 of half types take 0.70 of the time, of 80 x 48 x 48 0.84
+   * (H200). But then each block has fewer stages. If they hold less than half of its k, products take longer: 1.10
+   * times for 300 of 128 x 128 x 1024. */
+  unsigned blocks_for(unsigned k_blocks) const {
+    unsigned blocks = resident;
+    while (blocks > 1 && k_blocks > 2 * stages(blocks)) blocks--;
+    return blocks;
+  }
 };
 template <class Shape, class Element, class Out, class Func>
 gk__wgmma_tile_kernel<Out, Func> gk__wgmma_tile_kernel_of() {
@@ -9784,17 +9799,6 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.b_batched = b.stride_batch && x.batch > 1;
   return true;
 }
-/* How many blocks share a multiprocessor. If it has several tiles to compute, and k is short, one block stores its tile
- * while the others multiply: 1000 products of 64 x 64 x 64 of half types take 0.70 of the time, of 80 x 48 x 48 0.84
- * (H200). But then each block has fewer stages. If they hold less than half of its k, products take longer: 1.10 times
- * for 300 of 128 x 128 x 1024. */
-template <class Out, class Func>
-unsigned gk__wgmma_resident_blocks(const gk__wgmma_tile_kernel<Out, Func> &tile_kernel, unsigned k_blocks,
-                                   bool has_several_tiles) {
-  unsigned blocks = has_several_tiles ? tile_kernel.resident : 1;
-  while (blocks > 1 && k_blocks > 2 * tile_kernel.stages(blocks)) blocks--;
-  return blocks;
-}
 /* Launches the kernel, as often as needed. The blocks are persistent. Those that split the k of their tiles have one
  * each, because gk__cluster_reduce uses its barrier and the room of the operands once. */
 template <class Element, class Out, class Func>
@@ -9807,7 +9811,7 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const
     return GK__INVALID("gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", x.m, x.n, x.k, x.batch);
   const unsigned tiles = p.tiles_m * p.tiles_n * static_cast<unsigned>(x.batch), size = cluster.size(),
                  clusters = gk__clusters_at_once(sms, size);
-  const unsigned resident = gk__wgmma_resident_blocks(tile_kernel, p.k_blocks, tiles > clusters);
+  const unsigned resident = tiles > clusters ? tile_kernel.blocks_for(p.k_blocks) : 1;
   p.stages = tile_kernel.stages(resident);
   const size_t most = x.limited(size_t(clusters) * size * resident);
   const unsigned at_once = most > size ? static_cast<unsigned>(most / size) : 1;
@@ -10508,7 +10512,8 @@ inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum)
  * little time as they can: a split must serve GPUs with and without Hopper's kernels. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE, false, 227 * 1024};
+  gk__plan_query query = {
+      m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE, false, gk__hopper_smem - gk__block_reserve};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_depth();
   const unsigned most = limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit) : GK__MATMUL_PARTITIONS;
@@ -11309,7 +11314,8 @@ inline const char *gk__name_of(gk_precision precision) {
 inline const char *gk__name_of(gk_plan plan) {
   if (plan == GK_PLAN_AUTO) return "GK_PLAN_AUTO";
   if (plan == GK_PLAN_SIMT) return "GK_PLAN_SIMT";
-  return plan == GK_PLAN_MMA ? "GK_PLAN_MMA" : plan == GK_PLAN_WGMMA ? "GK_PLAN_WGMMA" : "a plan for tests";
+  if (plan == GK_PLAN_MMA) return "GK_PLAN_MMA";
+  return plan == GK_PLAN_WGMMA ? "GK_PLAN_WGMMA" : "a plan for tests";
 }
 /* Checks the matrices and the options of a call. */
 template <class Args> cudaError_t gk__check_call(const Args &p, const gk_matmul_opts &opts) {
@@ -11407,8 +11413,7 @@ template <class InputA, class InputB, class Output> struct gk__product_types {
   typedef gk__item_type<InputA> In;
   typedef typename gk__carried<In>::type Acc;
   typedef gk__item_type<Output> Out;
-  static const bool inputs = std::is_pointer<gk__input_type<InputA>>::value &&
-                             std::is_pointer<gk__input_type<InputB>>::value &&
+  static const bool inputs = gk__is_in_memory<InputA>::value && gk__is_in_memory<InputB>::value &&
                              (std::is_same<Acc, float>::value || std::is_same<Acc, double>::value);
   static const bool output = std::is_same<Out, In>::value || std::is_same<Out, Acc>::value;
   static_assert(std::is_same<In, gk__item_type<InputB>>::value, "gk_matmul: A and B have elements of the same type");
