@@ -7764,8 +7764,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
 
 /* The partitions of k of a product, at most; thin products have more if k is very long. */
 #define GK__MATMUL_PARTITIONS 32
-/* The partials that a call has in the scratch at once, at most. No product has more partitions than that allows, but
- * for those with k > 2^30, where the length of a partition, an int, may require more, if A and B have 2^43 bytes. */
+/* The partials that a call has in the scratch at once, at most. No product with k <= 2^30 has more partitions than that
+ * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
+ * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
 /* Shared memory of a multiprocessor of Hopper, and what CUDA takes of it for each block, in bytes. */
 static const unsigned gk__hopper_smem = 228 * 1024, gk__block_reserve = 1024;
@@ -7901,12 +7902,17 @@ template <class... Params> struct gk__tile_kernel {
   size_t resident;   /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
   bool in_turn;      /* a block computes all partitions of a tile */
 };
-/* Launches a product in panels of whole tiles, as large as max_blocks allows. */
+/* Launches a product in panels of whole tiles, as large as max_blocks and the memory for partials allow. */
 template <class Args, class Launch>
 cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_t blocks_per_tile,
                               gk__product_call *call, const Launch &launch) {
+  typedef typename Args::acc_type Acc;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   size_t most_tiles = p.limited(tiles_m * tiles_n * blocks_per_tile) / blocks_per_tile;
+  if (!gk__partials_fit<Acc>(p.m, p.n, static_cast<unsigned>(blocks_per_tile))) {
+    const size_t most = GK__PARTIALS_BYTES / (blocks_per_tile * gk__partial_bytes<Acc>(tile_m, tile_n));
+    if (most_tiles > most) most_tiles = most;
+  }
   if (most_tiles == 0) most_tiles = 1;
   /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
   const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
@@ -11007,7 +11013,8 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
   /* Code for compute_90 also runs on newer GPUs, some of whose blocks have 99 KB of shared memory. */
   static unsigned hopper(const args &p, const gk__matmul_gpu &gpu) {
     const size_t barriers = 1024; /* bytes, at most */
-    if (p.k == 0 || !gpu.has_smem(gk__f64_64x128::ring_bytes + barriers)) return GK__ANY_CODE;
+    if (p.k == 0 || p.partial_bytes() > GK__PARTIALS_BYTES || !gpu.has_smem(gk__f64_64x128::ring_bytes + barriers))
+      return GK__ANY_CODE;
     if (gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x64, args>))) return GK__SM_90A_CODE;
     return gk__has_code(GK__KERNEL(gk__f64_kernel<gk__f64_64x128, args>)) ? GK__SM_90_CODE : GK__ANY_CODE;
   }

@@ -54,7 +54,7 @@ TEST(partials_in_any_scratch) {
     tiles.run(&just_one, plan);
 }
 
-/* One size of scratch serves every product on any GPU: all partials fit. */
+/* One size of scratch serves every product on any GPU: all partials fit, or tiles are computed some at a time. */
 TEST(partials_fit_a_scratch_of_one_size) {
   EXPECT_EQ(gk_matmul_scratch_bytes(), partials_begin + HOOK_PARTIALS_BYTES);
   EXPECT(gk_matmul_scratch_bytes() <= (size_t(64) << 20) + (size_t(33) << 10)); /* as the header says */
@@ -74,10 +74,10 @@ TEST(partials_fit_a_scratch_of_one_size) {
   }
 }
 
-/* k past 2^30 has more partitions than others, whose partials fit where A and B can exist. */
+/* k past 2^30 has so many partitions that the tiles may have to be computed some at a time. */
 template <class T> static void plan_very_long_k() {
   T *const a = reinterpret_cast<T *>(256), *const c = reinterpret_cast<T *>(512);
-  for (size_t edge : {size_t(4), size_t(100)})
+  for (size_t edge : {size_t(4), size_t(100), size_t(5000)})
     for (size_t k : {(size_t(1) << 30) + 1, size_t(3) << 30, size_t(1) << 34})
       for (size_t max_blocks : {size_t(0), size_t(1), size_t(7)}) {
         gk_matmul_opts opts = gk_matmul_opts();
