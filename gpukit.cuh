@@ -3386,9 +3386,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *    sections 17, 18 and 21. Uses the instructions of section 13, and macros of section 15.
  *
  * Ticket. A block first takes a ticket from a counter in the scratch: the number of blocks that have taken one before
- * it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks are running already,
- * and do not wait for higher ones. So every wait ends, whatever order the hardware starts blocks in and however few fit
- * on the GPU.
+ * it. A block waits for lower tickets only. Their blocks are running already, and do not wait for higher ones. So every
+ * wait ends, whatever order the hardware starts blocks in and however few fit on the GPU.
  *
  * Epoch. The counter's upper half holds the number of epochs that calls have used. A call uses the next one, 1 at
  * first, and its last block increments the number. It is in device memory, so a replayed graph gets a new one, too.
@@ -3522,11 +3521,11 @@ GK__D void gk__back_off(unsigned *nanoseconds) {
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
-/* Called by thread 0 of a block: takes the block's next ticket in a scan or a select. The block with the last ticket
+/* Called by thread 0 of a block: takes the block's ticket in a scan or a select. The block with the last ticket
  * resets the counter, unless epochs start again: then all slots are to be cleared first. */
-GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
+GK__D gk__ticket gk__scan_ticket(gk__state *state) {
   const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
-  if (ticket.number == last_ticket && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
+  if (ticket.number == gridDim.x - 1 && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
 /* Called by all threads of each block of the grid, at its end; each took a ticket. capacity: 16-byte words of slots.
@@ -4665,9 +4664,7 @@ struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
   size_t capacity; /* 16-byte words that the scratch has for slots */
-  /* One for each tile; past 2^31 - 1 tiles, and in tests, fewer, each of which processes several. Rows that have one
-   * tile each have as many blocks as tiles. */
-  unsigned blocks;
+  unsigned blocks; /* one for each tile; of more than 2^31 - 1 the launch fails */
   GK__HD size_t total_rows() const { return 1; }
   GK__D size_t row_of(unsigned) const { return 0; } /* a ticket's */
   GK__D size_t row_offset(size_t) const { return 0; }
@@ -4677,7 +4674,7 @@ inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
   plan.items_per_thread = items_per_thread;
   plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * items_per_thread);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
-  plan.blocks = gk__grid_dim(plan.tiles, 1, 0x7fffffffu);
+  plan.blocks = gk__grid_dim(plan.tiles, 1, 0x80000000u);
   return plan;
 }
 inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes, size_t most_small_n = GK__SCAN_SMALL_N) {
@@ -4952,17 +4949,15 @@ template <class Config, class Item> GK__D void gk__scan_store_items(Item *dest, 
   }
 }
 
-/* The bulk copies of a block's tiles, by the TMA unit: one thread starts a copy of contiguous memory, and no thread
+/* The bulk copies of a block's tile, by the TMA unit: one thread starts a copy of contiguous memory, and no thread
  * needs registers for the data. They copy whole 16-byte words between addresses that are aligned to 16 bytes. */
 struct gk__scan_bulk_copies {
 #if GK__BULK
-  unsigned long long *barrier; /* in shared memory: a phase of it ends when a tile has been loaded */
-  unsigned parity;             /* of the phase: 0, 1, 0, 1 ... */
+  unsigned long long *barrier; /* in shared memory: its first phase ends when the tile has been loaded */
 
   /* By all threads; then __syncthreads(). */
   GK__D void init(unsigned long long *shared_barrier) {
     barrier = shared_barrier;
-    parity = 0;
     if (threadIdx.x != 0) return;
     gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
     gk__ptx_fence_mbarrier_init();
@@ -4975,10 +4970,8 @@ struct gk__scan_bulk_copies {
                                gk__shared_address(barrier));
   }
   /* By all threads. */
-  GK__D void wait_for_load(const gk__whole_words &words) {
-    if (words.bytes == 0) return;
-    while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
-    parity ^= 1;
+  GK__D void wait_for_load(const gk__whole_words &words) const {
+    while (words.bytes && !gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), 0)) {}
   }
   /* By all threads of a warp, which have written the elements: stores some if dest begins at a sector of 32 bytes, and
    * returns their number. (Bulk stores to other addresses make a scan take 1.1 to 1.2 times as long, on an H100.) Lane
@@ -4995,14 +4988,11 @@ struct gk__scan_bulk_copies {
     }
     return bytes / static_cast<unsigned>(sizeof(Out));
   }
-  /* By each thread that wrote to shared memory which a later load overwrites; then __syncthreads(). */
-  GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
 #else /* before sm_90 there are none */
   GK__D void init(unsigned long long *) {}
   GK__D void begin_load(char *, const char *, const gk__whole_words &) const {}
-  GK__D void wait_for_load(const gk__whole_words &) {}
+  GK__D void wait_for_load(const gk__whole_words &) const {}
   template <class Out> GK__D unsigned store(Out *, const Out *, unsigned) const { return 0; }
-  GK__D void before_next_load() const {}
 #endif
 };
 
@@ -5118,18 +5108,18 @@ GK__D void gk__scan_begin_load(gk__word16 *shared, const Input &input, unsigned 
 /* Called by all threads: ends it, loads the elements that it did not load, and moves the tile to the front. */
 template <class Config, class Input>
 GK__D void gk__scan_finish_load(gk__word16 *shared, const Input &input, unsigned item_count,
-                                gk__scan_bulk_copies *bulk) {
+                                const gk__scan_bulk_copies &bulk) {
   typedef typename Config::Item Item;
   const gk__whole_words words(input, item_count);
   const unsigned offset = gk__scan_load_offset(input);
   const bool all_by_bulk = GK__BULK && words.bytes == item_count * sizeof(Item);
   /* An element that lies partly in a whole word is loaded both ways. Then the bulk copy has to end before. */
   const bool has_straddling = 16 % sizeof(Item) != 0 || std::alignment_of<Item>::value < sizeof(Item);
-  if (has_straddling) bulk->wait_for_load(words);
+  if (has_straddling) bulk.wait_for_load(words);
   if (!all_by_bulk)
     gk__scan_load_items<Config>(reinterpret_cast<Item *>(reinterpret_cast<char *>(shared) + offset), input, item_count,
                                 words);
-  if (!has_straddling) bulk->wait_for_load(words);
+  if (!has_straddling) bulk.wait_for_load(words);
   if (!all_by_bulk) __syncthreads();
   if (offset) {
     gk__scan_move_tile<Config>(shared, offset, item_count);
@@ -5137,7 +5127,7 @@ GK__D void gk__scan_finish_load(gk__word16 *shared, const Input &input, unsigned
   }
 }
 
-/* Tile by tile: ticket (if a row has several tiles), load, threads' totals, prefixes, results. n: elements of a row. */
+/* Ticket (if a row has several tiles), load, threads' totals, prefixes, results. n: elements of a row. */
 template <class Config>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
@@ -5156,7 +5146,6 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  const size_t tile_count = plan.tiles * plan.total_rows();
   bulk.init(&barrier);
   /* Most blocks get the ticket of their number, and the load of that tile need not wait for it. */
   const gk__scan_tile expected = gk__scan_tile_of<Config>(plan, blockIdx.x, n);
@@ -5165,46 +5154,36 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
-  /* With fewer blocks than tiles, a block takes several, until a ticket tells it that none is left. */
-  const bool several = plan.blocks < tile_count;
-  const size_t last_ticket = tile_count + (several ? plan.blocks : 0) - 1;
-  for (bool more = true; more; more = several) {
-    if (threadIdx.x == 0) {
-      if (plan.tiles > 1)
-        ticket = gk__next_ticket(state, last_ticket);
-      else
-        ticket.number = blockIdx.x;
-      const gk__scan_tile scan_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
-      if (ticket.number < tile_count) gk__scan_begin_load(shared, input + scan_tile.offset, scan_tile.item_count, bulk);
-    }
-    __syncthreads();
-    if (ticket.number >= tile_count) break;
-    const gk__scan_tile scan_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
-    const unsigned item_count = scan_tile.item_count;
-    const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
-    const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
-    const size_t i = init.index() + scan_tile.first_idx + thread_offset;
-    gk__scan_finish_load<Config>(shared, input + scan_tile.offset, item_count, &bulk);
-
-    const Acc thread_total =
-        gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
-    Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
-    if (plan.tiles > 1) {
-      const gk__scan_slots<Acc> scan_slots = {slots + scan_tile.row_idx * plan.tiles,
-                                              slots + tile_count + scan_tile.row_idx * plan.groups, ticket.epoch};
-      running = operation(
-          gk__tile_prefix<Config::window>(scan_tile.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
-          running);
-    } else {
-      running = operation(init.value(), running);
-    }
-    gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
-    gk__scan_store<Config>(output + scan_tile.offset, shared_out, item_count, bulk);
-    if (several) {
-      bulk.before_next_load();
-      __syncthreads();
-    }
+  if (threadIdx.x == 0) {
+    if (plan.tiles > 1)
+      ticket = gk__scan_ticket(state);
+    else
+      ticket.number = blockIdx.x;
+    const gk__scan_tile own_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
+    gk__scan_begin_load(shared, input + own_tile.offset, own_tile.item_count, bulk);
   }
+  __syncthreads();
+  const gk__scan_tile scan_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
+  const unsigned item_count = scan_tile.item_count;
+  const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
+  const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
+  const size_t i = init.index() + scan_tile.first_idx + thread_offset;
+  gk__scan_finish_load<Config>(shared, input + scan_tile.offset, item_count, bulk);
+
+  const Acc thread_total =
+      gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
+  Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
+  if (plan.tiles > 1) {
+    const gk__scan_slots<Acc> scan_slots = {slots + scan_tile.row_idx * plan.tiles,
+                                            slots + gridDim.x + scan_tile.row_idx * plan.groups, ticket.epoch};
+    running = operation(
+        gk__tile_prefix<Config::window>(scan_tile.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
+        running);
+  } else {
+    running = operation(init.value(), running);
+  }
+  gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
+  gk__scan_store<Config>(output + scan_tile.offset, shared_out, item_count, bulk);
   if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity);
 }
 
@@ -5324,7 +5303,7 @@ cudaError_t gk__scan_rows_call(const gk__call &call, const Input &input, Output 
       gk__plan_scan(shape.col_count, gk__scan_item_bytes<Item, Out>(), GK__SCAN_LONG_ROW);
   plan.row_count = shape.row_count;
   plan.leading_dim = shape.leading_dim;
-  plan.blocks = gk__grid_dim(gk__saturated_product(plan.tiles, plan.row_count), 1, 0x7fffffffu);
+  plan.blocks = gk__grid_dim(gk__saturated_product(plan.tiles, plan.row_count), 1, 0x80000000u);
   return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, f,
                   gk__scan_start<typename gk__working<Functor>::type>{f.identity()}, inclusive, plan);
 }
@@ -5452,7 +5431,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
   gk__prefetch_tile<GK__SCAN_THREADS>(input, n, size_t(blockIdx.x) * Tile::tile_items, Tile::tile_items);
   gk__wait_for_earlier_work();
-  if (threadIdx.x == 0) ticket = plan.tiles > 1 ? gk__next_ticket(state, plan.tiles - 1) : gk__ticket();
+  if (threadIdx.x == 0) ticket = plan.tiles > 1 ? gk__scan_ticket(state) : gk__ticket();
   __syncthreads();
   const size_t tile_idx = ticket.number, tile_begin = tile_idx * Tile::tile_items; /* of lead + n */
   const unsigned thread_offset = gk_warp() * 32 * Tile::items_per_thread + gk_lane() * vector_width;
@@ -5506,7 +5485,7 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   GK_TRY(gk__check_array(call.name, "kept_count", kept_count, 1));
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
-  if (plan.blocks < plan.tiles)
+  if (plan.tiles > 0x7fffffff)
     return GK__INVALID("%s: n = %zu needs more blocks than a grid has; call it for parts", call.name, n);
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Array, Out, Integer, Keep>)
                               : GK__KERNEL(gk__select_kernel<tile_for_large_n, Array, Out, Integer, Keep>);

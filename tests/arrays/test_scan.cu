@@ -104,19 +104,9 @@ static std::vector<O> scan_in_a_loop(scan_kind kind, const std::vector<T> &x, co
   return out;
 }
 
-/* The call, on this many blocks; 0: as many as it chooses. */
 template <class Op, class T, class O>
-static cudaError_t scan(scan_kind kind, unsigned blocks, const T *in, O *out, size_t n, const O &init,
-                        cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename hook_functor<Op, O>::scan F;
-  typedef typename hook_working<F>::type A;
-  if (blocks) {
-    const F op((Op()));
-    hook_scan_plan plan = hook_plan_scan(n, hook_scan_item_bytes<T, O>());
-    if (plan.blocks > blocks) plan.blocks = blocks;
-    const hook_scan_start<A> start = {kind == exclusive_init ? hook_convert<A, O>::from(init) : op.identity()};
-    return hook_scan({"scan", stream, scratch}, in, out, n, op, start, kind == inclusive, plan);
-  }
+static cudaError_t scan(scan_kind kind, const T *in, O *out, size_t n, const O &init, cudaStream_t stream,
+                        const gk_scratch *scratch) {
   if (kind == inclusive) return gk_scan_inclusive(in, out, n, Op(), stream, scratch);
   if (kind == exclusive) return gk_scan_exclusive(in, out, n, Op(), stream, scratch);
   return gk_scan_exclusive_init(in, out, n, Op(), init, stream, scratch);
@@ -129,8 +119,7 @@ template <class T, class O> struct operation {
   size_t working_bytes;
   T (*element)(size_t i);
   std::vector<O> (*in_a_loop)(scan_kind kind, const std::vector<T> &x, const O &init);
-  cudaError_t (*scan)(scan_kind kind, unsigned blocks, const T *in, O *out, size_t n, const O &init, cudaStream_t,
-                      const gk_scratch *);
+  cudaError_t (*scan)(scan_kind kind, const T *in, O *out, size_t n, const O &init, cudaStream_t, const gk_scratch *);
 
   static size_t tile() {
     return static_cast<size_t>(HOOK_SCAN_THREADS) * hook_scan_items(hook_scan_item_bytes<T, O>(), true);
@@ -153,8 +142,7 @@ template <class Op, class T, class O> static operation<T, O> operation_of(const 
 /* --- sizes, alignments, places --------------------------------------------------------------------------------------*/
 
 /* Each size as each kind of scan, or, under a tool that slows kernels, as one in turn; nothing is written past the end. */
-template <class T, class O>
-static void check_sizes(const operation<T, O> &op, const std::vector<size_t> &sizes, unsigned blocks) {
+template <class T, class O> static void check_sizes(const operation<T, O> &op, const std::vector<size_t> &sizes) {
   const size_t largest = sizes.back(), behind = 64;
   const std::vector<T> host = op.elements(largest);
   device_array<T> in(host);
@@ -165,8 +153,8 @@ static void check_sizes(const operation<T, O> &op, const std::vector<size_t> &si
     for (size_t i = 0; i < sizes.size(); i++) {
       const size_t n = sizes[i];
       if (test_slowed() && (i + kind) % 3) continue;
-      EXPECT_OK(op.scan(kind, blocks, in.ptr, out.ptr, n, op.init, 0, &scratch));
-      EXPECT_SAME(out.get(n), first_of(expected, n), "%s %s, n = %zu, %u blocks", op.name, kind_name[kind], n, blocks);
+      EXPECT_OK(op.scan(kind, in.ptr, out.ptr, n, op.init, 0, &scratch));
+      EXPECT_SAME(out.get(n), first_of(expected, n), "%s %s, n = %zu", op.name, kind_name[kind], n);
       EXPECT_EQ(out.written(out.ptr + n, behind * sizeof(O)), size_t(0));
       out.clear();
     }
@@ -178,7 +166,7 @@ template <class T, class O> static void check_in_place(const operation<T, O> &, 
 template <class T> static void check_in_place(const operation<T, T> &op, const std::vector<T> &host, size_t shift) {
   const scan_kind kind = shift % 2 ? exclusive : inclusive;
   device_array<T> both(host, shift);
-  EXPECT_OK(op.scan(kind, 0, both.ptr, both.ptr, host.size(), op.init, 0, NULL));
+  EXPECT_OK(op.scan(kind, both.ptr, both.ptr, host.size(), op.init, 0, NULL));
   EXPECT_SAME(both.get(), op.in_a_loop(kind, host, op.init), "%s %s in place, shift %zu", op.name, kind_name[kind],
               shift);
 }
@@ -195,12 +183,12 @@ template <class T, class O> static void check_alignments(const operation<T, O> &
     if (test_leaves_out()) continue;
     device_array<T> in(host, shift), aligned_in(host);
     device_array<O> out(host.size(), shift), aligned_out(host.size());
-    EXPECT_OK(op.scan(exclusive, 0, in.ptr, out.ptr, host.size(), op.init, 0, &scratch));
+    EXPECT_OK(op.scan(exclusive, in.ptr, out.ptr, host.size(), op.init, 0, &scratch));
     EXPECT_SAME(out.get(), expected, "%s, shift %zu", op.name, shift);
-    EXPECT_OK(op.scan(exclusive, 0, in.ptr, aligned_out.ptr, host.size(), op.init, 0, &scratch));
+    EXPECT_OK(op.scan(exclusive, in.ptr, aligned_out.ptr, host.size(), op.init, 0, &scratch));
     EXPECT_SAME(aligned_out.get(), expected, "%s, in shifted by %zu", op.name, shift);
     out.clear();
-    EXPECT_OK(op.scan(exclusive, 0, aligned_in.ptr, out.ptr, host.size(), op.init, 0, &scratch));
+    EXPECT_OK(op.scan(exclusive, aligned_in.ptr, out.ptr, host.size(), op.init, 0, &scratch));
     EXPECT_SAME(out.get(), expected, "%s, out shifted by %zu", op.name, shift);
     check_in_place(op, host, shift);
   }
@@ -208,15 +196,15 @@ template <class T, class O> static void check_alignments(const operation<T, O> &
 
 template <class T, class O> static void check(const operation<T, O> &op) {
   const size_t tile = op.tile(), own = tile / HOOK_SCAN_THREADS; /* elements of one thread */
-  check_sizes(
-      op, {0, 1, 2, 31, 32, 33, own, 32 * own - 1, 32 * own + 1, tile - 1, tile, tile + 1, 2 * tile, 3 * tile - 5}, 0);
+  check_sizes(op,
+              {0, 1, 2, 31, 32, 33, own, 32 * own - 1, 32 * own + 1, tile - 1, tile, tile + 1, 2 * tile, 3 * tile - 5});
   check_alignments(op);
 }
 /* A group is 32 tiles: the prefix of its group reaches a tile from other groups' totals and prefixes. */
 template <class T, class O> static void check_groups(const operation<T, O> &op) {
   const size_t tile = op.tile();
-  check_sizes(op, {31 * tile + 1, 32 * tile - 1, 32 * tile, 32 * tile + 1, 33 * tile + 1, 64 * tile, 64 * tile + 1}, 0);
-  for (unsigned blocks : {1u, 7u, 64u}) check_sizes(op, {tile + 1, 65 * tile + 7}, blocks);
+  check_sizes(op, {31 * tile + 1, 32 * tile - 1, 32 * tile, 32 * tile + 1, 33 * tile + 1, 64 * tile, 64 * tile + 1,
+                   65 * tile + 7});
 }
 
 #define CHECK_SUM(name, T) check(operation_of<gk_op_sum, T, T>("sum of " #name, make<T>(7)));
@@ -394,7 +382,7 @@ template <class T, class O> static void check_slots_in_use(const operation<T, O>
   const test_scratch scratch(op.scratch_bytes(n));
   for (size_t i = 0; i < repeats; i++) {
     EXPECT_OK(cudaMemsetAsync(scratch.ptr, 0, scratch.bytes, 0));
-    EXPECT_OK(op.scan(inclusive, 0, in.ptr, out.ptr, n, op.init, 0, &scratch));
+    EXPECT_OK(op.scan(inclusive, in.ptr, out.ptr, n, op.init, 0, &scratch));
     GK_LAUNCH(count_different<O>, 256, 256, 0, 0, out.ptr, expected.ptr, n, wrong.ptr);
   }
   EXPECT_SAME(wrong.first(), 0u, "%s", op.name);
@@ -416,7 +404,7 @@ TEST(scratch_of_just_the_size) {
     gk_scratch scratch = gk_scratch();
     scratch.ptr = memory.ptr, scratch.bytes = memory.n;
     device_array<affine8> data(host);
-    EXPECT_OK(op.scan(inclusive, 0, data.ptr, data.ptr, host.size(), op.init, 0, &scratch));
+    EXPECT_OK(op.scan(inclusive, data.ptr, data.ptr, host.size(), op.init, 0, &scratch));
     EXPECT_SAME(data.get(), op.in_a_loop(inclusive, host, op.init), "%zu tiles", tiles);
   }
 }
@@ -432,21 +420,16 @@ template <class T, class O> static void check_bits(operation<T, O> op) {
   device_array<T> in(host), in_shifted(host, 1);
   device_array<O> out(n), out_shifted(n, 1);
   for (scan_kind kind : {inclusive, exclusive_init}) {
-    EXPECT_OK(op.scan(kind, 0, in.ptr, out.ptr, n, op.init, 0, &scratch));
+    EXPECT_OK(op.scan(kind, in.ptr, out.ptr, n, op.init, 0, &scratch));
     const std::vector<O> expected = out.get();
-    for (unsigned blocks : {1u, 7u, 64u}) {
-      out.clear();
-      EXPECT_OK(op.scan(kind, blocks, in.ptr, out.ptr, n, op.init, 0, &scratch));
-      EXPECT_SAME(out.get(), expected, "%s %s, %u blocks", op.name, kind_name[kind], blocks);
-    }
-    EXPECT_OK(op.scan(kind, 0, in_shifted.ptr, out_shifted.ptr, n, op.init, 0, &scratch));
+    EXPECT_OK(op.scan(kind, in_shifted.ptr, out_shifted.ptr, n, op.init, 0, &scratch));
     EXPECT_SAME(out_shifted.get(), expected, "%s %s, shifted", op.name, kind_name[kind]);
     out.clear();
-    EXPECT_OK(op.scan(kind, 0, in.ptr, out.ptr, n, op.init, other.stream, NULL));
+    EXPECT_OK(op.scan(kind, in.ptr, out.ptr, n, op.init, other.stream, NULL));
     other.wait();
     EXPECT_SAME(out.get(), expected, "%s %s, on a stream, without a scratch", op.name, kind_name[kind]);
     for (int repeat = 0; repeat < (test_slowed() ? 1 : 10); repeat++) {
-      EXPECT_OK(op.scan(kind, 0, in.ptr, out.ptr, n, op.init, 0, &scratch));
+      EXPECT_OK(op.scan(kind, in.ptr, out.ptr, n, op.init, 0, &scratch));
       if (!EXPECT_SAME(out.get(), expected, "%s %s, repeat %d", op.name, kind_name[kind], repeat)) break;
     }
   }
@@ -529,7 +512,7 @@ struct mixed_scans {
   static void run_one(const operation<T, T> &op, const std::vector<T> &all, size_t tiles, const gk_scratch *scratch) {
     const std::vector<T> host = first_of(all, tiles * op.tile() - 3);
     device_array<T> data(host);
-    EXPECT_OK(op.scan(exclusive_init, 0, data.ptr, data.ptr, host.size(), op.init, 0, scratch));
+    EXPECT_OK(op.scan(exclusive_init, data.ptr, data.ptr, host.size(), op.init, 0, scratch));
     EXPECT_SAME(data.get(), op.in_a_loop(exclusive_init, host, op.init), "%s, %zu tiles", op.name, tiles);
   }
   void run(size_t which, size_t tiles, const gk_scratch *scratch) const {
@@ -611,8 +594,8 @@ TEST(errors_are_told_and_change_nothing) {
   const char *const calls[] = {"gk_scan_inclusive: ", "gk_scan_exclusive: ", "gk_scan_exclusive_init: "};
   for (const auto &c : cases)
     for (scan_kind kind : {inclusive, exclusive, exclusive_init}) {
-      EXPECT_ERROR(cudaErrorInvalidValue, c.detail, op.scan(kind, 0, c.in, c.out, c.n, 0, 0, c.scratch));
-      EXPECT_HAS((op.scan(kind, 0, c.in, c.out, c.n, 0, 0, c.scratch), gk_error_detail()), calls[kind]);
+      EXPECT_ERROR(cudaErrorInvalidValue, c.detail, op.scan(kind, c.in, c.out, c.n, 0, 0, c.scratch));
+      EXPECT_HAS((op.scan(kind, c.in, c.out, c.n, 0, 0, c.scratch), gk_error_detail()), calls[kind]);
       EXPECT(out.untouched());
       EXPECT_EQ(scratch.state().scan_tickets, 0u);
     }
