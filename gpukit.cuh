@@ -3435,6 +3435,12 @@ template <class Acc> struct gk__slot {
   static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
   gk__word16 words[word16_count];
 };
+/* The last parameter of kernels whose blocks pass values: a scratch, or zeros if one block alone passes none. */
+template <class Acc> struct gk__slot_memory {
+  gk__state *state;
+  gk__slot<Acc> *slots;
+  size_t capacity; /* of the slots, in 16-byte words */
+};
 /* One 128-bit access where PTX has it. Elsewhere the epoch is stored last, after a fence, and loaded first. */
 GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
 #if GK__PTX_B128
@@ -3509,10 +3515,10 @@ template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, 
   return load.end(slot, value);
 }
 /* Called by all threads of a block, after the last use of any slot before epochs start again. */
-GK__D void gk__clear_slots(void *slots, size_t word16_count) {
-  volatile unsigned *const word = static_cast<unsigned *>(slots);
+template <class Acc> GK__D void gk__clear_slots(const gk__slot_memory<Acc> &memory) {
+  volatile unsigned *const word = memory.slots->words->word;
   GK__UNROLL_BY(1)
-  for (size_t i = threadIdx.x; i < 4 * word16_count; i += blockDim.x) word[i] = 0;
+  for (size_t i = threadIdx.x; i < 4 * memory.capacity; i += blockDim.x) word[i] = 0;
 }
 /* A pause between two polls of a slot: 16, 32, then always 64 ns. It leaves issue slots to the other blocks of
  * the SM, which may be those that are waited for. */
@@ -3528,22 +3534,22 @@ GK__D gk__ticket gk__scan_ticket(gk__state *state) {
   if (ticket.number == gridDim.x - 1 && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
-/* Called by all threads of each block of the grid, at its end; each took a ticket. capacity: 16-byte words of slots.
- * Only in the call that uses the last epoch, the last block to get here clears all slots and resets the counter. The
- * fences order each block's use of the slots before its count, and all counts before the clearing. */
-GK__D void gk__restart_epochs(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity) {
+/* Called by all threads of each block of the grid, at its end; each took a ticket. Only in the call that uses the last
+ * epoch, the last block to get here clears all slots and resets the counter. The fences order each block's use of the
+ * slots before its count, and all counts before the clearing. */
+template <class Acc> GK__D void gk__restart_epochs(const gk__ticket &ticket, const gk__slot_memory<Acc> &memory) {
   __shared__ bool is_last;
   if (ticket.epoch != GK__LAST_EPOCH) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    is_last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
+    is_last = atomicInc(&memory.state->scan_done, gridDim.x - 1) == gridDim.x - 1;
     __threadfence();
   }
   __syncthreads();
   if (!is_last) return;
-  gk__clear_slots(slots, capacity);
-  if (threadIdx.x == 0) gk__reset_tickets(&state->scan_tickets, ticket);
+  gk__clear_slots(memory);
+  if (threadIdx.x == 0) gk__reset_tickets(&memory.state->scan_tickets, ticket);
 }
 
 /* ====================================================================================================================
@@ -3551,9 +3557,8 @@ GK__D void gk__restart_epochs(const gk__ticket &ticket, gk__state *state, void *
  *     do, too. Uses the building blocks of section 15, and the tickets and slots of section 16.
  *
  * n is divided into tiles of a fixed size, and the tiles are dealt to partitions: of P partitions, partition p has the
- * tiles p, p + P, p + 2P ... P depends on n, on the size of an element and on that of a slot. A block reduces a
- * partition, or several in a smaller grid, and publishes the partial of each in a slot. The block with the last ticket
- * waits for all partials and reduces these. The grid decides which block computes a partial, but not what is in it.
+ * tiles p, p + P, p + 2P ... P depends on n, on the size of an element and on that of a slot. Block p reduces partition
+ * p, and publishes the partial in a slot. The block with the last ticket waits for all partials and reduces these.
  *
  * The order, from the elements up (W: the number of elements in a vector of 16 bytes):
  *
@@ -3601,12 +3606,9 @@ template <bool Unaligned, class Input, class Acc> struct gk__reduce_blocks {
 #endif
 };
 
-/* The bits depend on tiles and partitions, and not on blocks. */
 struct gk__reduce_plan {
-  size_t tiles; /* the last may be partial */
-  unsigned partitions;
-  unsigned blocks; /* one for each partition; if a test sets fewer, block b reduces the partitions b, b + blocks ... */
-  size_t capacity; /* 16-byte words that the scratch has for slots */
+  size_t tiles;        /* the last may be partial */
+  unsigned partitions; /* a block for each */
 };
 template <class Item> struct gk__reduce_tile {
   static const unsigned vector_width = 16 % sizeof(Item) ? 1 : 16 / sizeof(Item); /* elements of a vector */
@@ -3623,7 +3625,6 @@ inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_
                limit = slots < max_partitions ? slots : max_partitions;
   plan.partitions = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
   if (plan.partitions == 0) plan.partitions = 1; /* of no tiles: its partial is the identity */
-  plan.blocks = plan.partitions;
   return plan;
 }
 
@@ -3844,19 +3845,18 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
-/* What one thread contributes to a partition's partial, element by element: for computed inputs, and for arrays of
+/* What one thread contributes to the partial of its block, element by element: for computed inputs, and for arrays of
  * small elements with which no 16-byte word need begin. The order of operations is that of an array. All elements of a
  * full tile are loaded or computed before the first is used, so that the loads overlap: sums of float3 take 0.70 of the
  * time (H200). */
 template <class Operator, class Item, class Input, class Acc = typename gk__working<Operator>::type>
-GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
-                           unsigned partition) {
+GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation, const gk__reduce_plan &plan) {
   typedef gk__reduce_tile<Item> tile_of;
   const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
   Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
   GK__UNROLL
   for (Acc &acc : accumulator) acc = operation.identity();
-  for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
+  for (size_t tile_idx = blockIdx.x; tile_idx < plan.tiles; tile_idx += gridDim.x) {
     const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
     const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
     Item item[vectors][vector_width];
@@ -3880,7 +3880,7 @@ GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operati
  * the second is the first word of the next thread's vector. */
 template <bool Unaligned, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
-                               unsigned partition, gk__word16 *edge_vectors) {
+                               gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
   typedef gk__accumulation<Operator, Item> accumulation;
   /* If an element's alignment is less than its size, no 16-byte word of memory need begin with an element. */
@@ -3892,13 +3892,13 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
   const size_t tile_bytes = GK__REDUCE_VECTORS * tile_of::vector_width * sizeof(Item); /* of a thread */
   if (!use_words && tile_bytes <= 128) /* more would not fit into registers: 40 bytes take 1.4 times as long */
-    return gk__reduce_items<Operator, Item>(input, n, operation, plan, partition);
+    return gk__reduce_items<Operator, Item>(input, n, operation, plan);
   const gk__word16 *const array_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
   Acc accumulator[accumulation::accumulators];
   GK__UNROLL
   for (unsigned j = 0; j < accumulation::accumulators; j++) accumulator[j] = operation.identity();
-  for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
+  for (size_t tile_idx = blockIdx.x; tile_idx < plan.tiles; tile_idx += gridDim.x) {
     const size_t i = tile_idx * tile_of::items + thread_offset, available = n - tile_idx * tile_of::items;
     const gk__word16 *const words = array_words + tile_idx * tile_of::word16_count;
     const bool is_full = Unaligned ? tile_idx > 0 && available + lead_items >= tile_of::items + tile_of::vector_width
@@ -3925,7 +3925,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
         }
       }
     } else {
-      if (tile_idx != partition) __syncthreads(); /* edge_vectors may still be read */
+      if (tile_idx != blockIdx.x) __syncthreads(); /* edge_vectors may still be read */
       const unsigned max_available = tile_of::items + tile_of::vector_width;
       gk__reduce_edge_tile(accumulator, input + (i - thread_offset), i - thread_offset,
                            available < max_available ? static_cast<unsigned>(available) : max_available, misalignment,
@@ -3937,8 +3937,8 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
 
 template <bool Unaligned, class Operator, class Item, class Func, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, const Operator &operation,
-                               const gk__reduce_plan &plan, unsigned partition, gk__word16 *) {
-  return gk__reduce_items<Operator, Item>(input, n, operation, plan, partition);
+                               const gk__reduce_plan &plan, gk__word16 *) {
+  return gk__reduce_items<Operator, Item>(input, n, operation, plan);
 }
 
 /* Folds the slots begin, begin + stride ... below end in this order, and waits for each. Loads AtOnce slots at a time,
@@ -3976,8 +3976,8 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
 /* Input: a pointer, or a computed input. */
 template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unaligned, Input, Acc>::per_sm))
-    gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan, gk__state *state,
-                      gk__slot<Acc> *slots) {
+    gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan,
+                      gk__slot_memory<Acc> memory) {
   typedef typename gk__source<Input>::item_type Item;
   GK__SHARED(Acc, warp_value, GK__REDUCE_THREADS / 32);
   static_assert(sizeof(warp_value_bytes) <= 48 * 1024 - 256, "gk_reduce: a functor's values have up to 6112 bytes");
@@ -3986,35 +3986,28 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   gk__prefetch_tile<GK__REDUCE_THREADS>(input, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<Item>::items),
                                         gk__reduce_tile<Item>::items, !Unaligned);
   gk__wait_for_earlier_work();
-  if (plan.partitions < GK__REDUCE_PARTITIONS) gk__let_later_work_start();
-  unsigned long long count_before = 0; /* read after the first partition: the atomic runs while data is loaded */
-  if (plan.partitions > 1 && threadIdx.x == 0) count_before = gk__take_ticket(&state->reduce_tickets);
-  for (unsigned partition = blockIdx.x; partition < plan.partitions; partition += gridDim.x) {
-    Acc value = gk__reduce_partition<Unaligned>(input, n, operation, plan, partition, edge_vectors);
-    if (plan.partitions > 1 && threadIdx.x == 0 && partition == blockIdx.x) ticket = gk__unpack_ticket(count_before);
-    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-    if (threadIdx.x == 0) {
-      if (plan.partitions == 1)
-        *output = gk__convert<Out, Acc>::from(value);
-      else
-        gk__publish(slots + partition, value, ticket.epoch);
-    }
-    if (gridDim.x < plan.partitions) __syncthreads(); /* warp_value is used again */
-  }
-  if (plan.partitions == 1 || ticket.number != gridDim.x - 1) return;
+  if (gridDim.x < GK__REDUCE_PARTITIONS) gk__let_later_work_start();
+  unsigned long long count_before = 0; /* read after the partition: the atomic runs while data is loaded */
+  const bool several = gridDim.x > 1;
+  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&memory.state->reduce_tickets);
+  Acc value = gk__reduce_partition<Unaligned>(input, n, operation, plan, edge_vectors);
+  if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
+  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
+  if (several && threadIdx.x == 0) gk__publish(memory.slots + blockIdx.x, value, ticket.epoch);
+  if (several && ticket.number != gridDim.x - 1) return;
 
   /* The block with the last ticket waits for the partials and reduces them: all other blocks are running or done. */
-  Acc value = gk__fold_slots<2>(slots, threadIdx.x, plan.partitions, GK__REDUCE_THREADS, ticket.epoch, operation);
-  __syncthreads();
-  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-  if (ticket.epoch == GK__LAST_EPOCH) { /* before the result, which section 21 stores over the slots */
-    gk__clear_slots(slots, plan.capacity);
+  if (several) {
+    value = gk__fold_slots<2>(memory.slots, threadIdx.x, gridDim.x, GK__REDUCE_THREADS, ticket.epoch, operation);
     __syncthreads();
+    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
+    if (ticket.epoch == GK__LAST_EPOCH) { /* before the result, which section 21 stores over the slots */
+      gk__clear_slots(memory);
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) gk__reset_tickets(&memory.state->reduce_tickets, ticket);
   }
-  if (threadIdx.x == 0) {
-    *output = gk__convert<Out, Acc>::from(value);
-    gk__reset_tickets(&state->reduce_tickets, ticket);
-  }
+  if (threadIdx.x == 0) *output = gk__convert<Out, Acc>::from(value);
 }
 
 /* --- Launch; the checks and the scratch are also for scans -------------------------------------------------------*/
@@ -4124,20 +4117,23 @@ inline cudaError_t gk__free_temporary(cudaError_t status, void *memory, const ch
   return memory ? gk__first_error(status, cudaFreeAsync(memory, stream), call) : status;
 }
 
-/* Launches a kernel whose last parameters are the plan, the state and the slots. slot_offset, in the scratch, is
- * GK__STATE_BYTES in gk_reduce, else GK__SCAN_OFFSET. bytes: of the scratch, or 0 if the kernel needs none. */
-template <class Acc, class Kernel, class Plan, class... Args>
-cudaError_t gk__launch_with_slots(const gk__call &call, const Kernel &kernel, Plan plan, unsigned block_threads,
+/* Launches a kernel whose last parameter is gk__slot_memory. slot_offset, in the scratch, is GK__STATE_BYTES in
+ * gk_reduce, else GK__SCAN_OFFSET. bytes: of the scratch, or 0 if the kernel needs none. */
+template <class Acc, class Kernel, class... Args>
+cudaError_t gk__launch_with_slots(const gk__call &call, const Kernel &kernel, size_t blocks, unsigned block_threads,
                                   size_t slot_offset, size_t bytes, const Args &...args) {
   gk_scratch chosen;
+  gk__slot_memory<Acc> memory = gk__slot_memory<Acc>();
   GK_TRY(gk__choose_scratch(call, bytes, &chosen));
-  unsigned char *const memory = static_cast<unsigned char *>(chosen.ptr);
+  unsigned char *const front = static_cast<unsigned char *>(chosen.ptr);
   const size_t slot_end = slot_offset < GK__SCAN_OFFSET ? GK__SCAN_OFFSET : chosen.bytes; /* those of scans follow */
-  if (memory) plan.capacity = (slot_end - slot_offset) / sizeof(gk__word16);
-  const cudaError_t status = gk__launch_kernel(call.name, kernel, plan.blocks, block_threads, 0, call.stream, args...,
-                                               plan, reinterpret_cast<gk__state *>(memory),
-                                               reinterpret_cast<gk__slot<Acc> *>(memory ? memory + slot_offset : NULL));
-  return gk__free_temporary(status, call.scratch ? NULL : memory, call.name, call.stream);
+  if (front)
+    memory = {reinterpret_cast<gk__state *>(front), reinterpret_cast<gk__slot<Acc> *>(front + slot_offset),
+              (slot_end - slot_offset) / sizeof(gk__word16)};
+  const unsigned too_many_blocks = 0x80000000u; /* such a launch fails, and says why */
+  const cudaError_t status = gk__launch_kernel(call.name, kernel, gk__grid_dim(blocks, 1, too_many_blocks),
+                                               block_threads, 0, call.stream, args..., memory);
+  return gk__free_temporary(status, call.scratch ? NULL : front, call.name, call.stream);
 }
 
 template <class Input, class Out, class Operator>
@@ -4152,8 +4148,8 @@ cudaError_t gk__reduce(const gk__call &call, const Input &input, Out *output, si
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
   const size_t bytes = plan.partitions > 1 ? gk_reduce_scratch_bytes() : 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__REDUCE_THREADS, GK__STATE_BYTES, bytes, input, output, n,
-                                    operation);
+  return gk__launch_with_slots<Acc>(call, kernel, plan.partitions, GK__REDUCE_THREADS, GK__STATE_BYTES, bytes, input,
+                                    output, n, operation, plan);
 }
 
 template <class Input, class Output, class Operator>
@@ -4253,7 +4249,6 @@ struct gk__matrix_plan {
   size_t stripes;       /* columns: in the matrix */
   unsigned partitions;  /* of each row, or column */
   unsigned blocks;
-  size_t capacity; /* 16-byte words that the scratch has for slots */
 };
 /* The exponent of the least power of two of at least x, but at most `most`. */
 inline unsigned gk__bits_for(size_t x, unsigned most) {
@@ -4379,7 +4374,7 @@ template <class Acc, class Operator> GK__D Acc gk__reduce_lanes(Acc value, unsig
 /* Called by all threads of each block when its partials are published. The block with the last ticket folds all. */
 template <class Acc, class Out, class Operator>
 GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matrix_plan &plan, gk__ticket ticket,
-                               gk__state *state, gk__slot<Acc> *slots, const Operator &operation) {
+                               const gk__slot_memory<Acc> &memory, const Operator &operation) {
   if (ticket.number == gridDim.x - 1) {
     unsigned lanes = 1;
     while (lanes < 32 && 4 * lanes < plan.partitions) lanes *= 2; /* as many slots as a thread loads at a time */
@@ -4388,20 +4383,20 @@ GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matri
       const size_t i = first_idx + threadIdx.x / lanes;
       Acc value = operation.identity();
       if (i < output_count)
-        value =
-            gk__fold_slots<4>(slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.epoch, operation);
+        value = gk__fold_slots<4>(memory.slots + i * plan.partitions, lane_idx, plan.partitions, lanes, ticket.epoch,
+                                  operation);
       value = gk__reduce_lanes(value, lanes, operation);
       if (lane_idx == 0 && i < output_count) output[i] = gk__convert<Out, Acc>::from(value);
     }
-    if (threadIdx.x == 0 && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
+    if (threadIdx.x == 0 && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&memory.state->scan_tickets, ticket);
   }
-  gk__restart_epochs(ticket, state, slots, plan.capacity);
+  gk__restart_epochs(ticket, memory);
 }
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
-    gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
-                           gk__slot<Acc> *slots) {
+    gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan,
+                           gk__slot_memory<Acc> memory) {
   GK__SHARED(Acc, warp_value, GK__ROW_BLOCK / 32);
   static_assert(sizeof(warp_value_bytes) <= 48 * 1024 - 256,
                 "gk_reduce_rows: a functor's values have up to 3056 bytes");
@@ -4413,7 +4408,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
   const size_t block_rows = plan.load_rows ? groups * GK__MATRIX_LOADS : groups;
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0; /* read after the row: the atomic runs while data is loaded */
-  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
+  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&memory.state->scan_tickets);
   for (size_t block_row = (several ? blockIdx.x / plan.partitions : blockIdx.x) * block_rows;
        block_row < plan.row_count; block_row += gridDim.x * block_rows) {
     const size_t first_row = block_row + (threadIdx.x >> plan.group_bits);
@@ -4438,12 +4433,12 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
       }
       if (thread != 0 || row_idx >= plan.row_count) continue;
       if (several)
-        gk__publish(slots + row_idx * plan.partitions + partition, value, ticket.epoch);
+        gk__publish(memory.slots + row_idx * plan.partitions + partition, value, ticket.epoch);
       else
         output[row_idx] = gk__convert<Out, Acc>::from(value);
     }
   }
-  if (several) gk__fold_partitions(output, plan.row_count, plan, ticket, state, slots, operation);
+  if (several) gk__fold_partitions(output, plan.row_count, plan, ticket, memory, operation);
 }
 
 /* Called by one thread: folds its vector of columns in the rows begin, begin + stride ..., where a row is plan.folds
@@ -4500,8 +4495,8 @@ template <class Item, class Acc> struct gk__column_vector {
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
-    gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
-                              gk__slot<Acc> *slots) {
+    gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan,
+                              gk__slot_memory<Acc> memory) {
   typedef typename gk__source<Input>::item_type Item;
   const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width, block_threads = plan.block_threads;
   GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * vector_width);
@@ -4514,7 +4509,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   const size_t first_col = (blockIdx.x - partition * stripes) * static_cast<size_t>(stripe_cols);
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0;
-  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&state->scan_tickets);
+  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&memory.state->scan_tickets);
   Acc accumulator[vector_width];
   GK__UNROLL
   for (Acc &acc : accumulator) acc = operation.identity();
@@ -4544,11 +4539,11 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
     Acc value = shared_value[i];
     for (size_t k = 1; k < plan.folds; k++) value = operation(value, shared_value[k * plan.col_count + i]);
     if (several)
-      gk__publish(slots + (first_col + i) * plan.partitions + partition, value, ticket.epoch);
+      gk__publish(memory.slots + (first_col + i) * plan.partitions + partition, value, ticket.epoch);
     else
       output[first_col + i] = gk__convert<Out, Acc>::from(value);
   }
-  if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, state, slots, operation);
+  if (several) gk__fold_partitions(output, plan.col_count, plan, ticket, memory, operation);
 }
 
 /* Begins a call on a matrix of this shape: clears the detail, and checks the leading dimension, sizes and arrays. */
@@ -4576,8 +4571,8 @@ cudaError_t gk__launch_matrix(const gk__call &call, const Kernel &kernel, const 
   const size_t bytes =
       plan.partitions > 1 ? GK__SCAN_OFFSET + output_count * plan.partitions * sizeof(gk__slot<Acc>) : 0;
   plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(gk__input_of(input))) | row_bytes) % 16 == 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, plan.block_threads, GK__SCAN_OFFSET, bytes, gk__input_of(input),
-                                    gk__output_of(output), operation);
+  return gk__launch_with_slots<Acc>(call, kernel, plan.blocks, plan.block_threads, GK__SCAN_OFFSET, bytes,
+                                    gk__input_of(input), gk__output_of(output), operation, plan);
 }
 
 template <class Input, class Output, class Operator>
@@ -4663,8 +4658,6 @@ constexpr __host__ __device__ unsigned gk__scan_items(size_t item_bytes, bool sm
 struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
-  size_t capacity; /* 16-byte words that the scratch has for slots */
-  unsigned blocks; /* one for each tile; of more than 2^31 - 1 the launch fails */
   GK__HD size_t total_rows() const { return 1; }
   GK__D size_t row_of(unsigned) const { return 0; } /* a ticket's */
   GK__D size_t row_offset(size_t) const { return 0; }
@@ -4674,7 +4667,6 @@ inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
   plan.items_per_thread = items_per_thread;
   plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * items_per_thread);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
-  plan.blocks = gk__grid_dim(plan.tiles, 1, 0x80000000u);
   return plan;
 }
 inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes, size_t most_small_n = GK__SCAN_SMALL_N) {
@@ -5132,7 +5124,7 @@ template <class Config>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
                     typename Config::Operator operation, typename Config::Init init, bool inclusive,
-                    typename Config::Plan plan, gk__state *state, gk__slot<typename Config::Acc> *slots) {
+                    typename Config::Plan plan, gk__slot_memory<typename Config::Acc> memory) {
   typedef typename Config::Item Item;
   typedef typename Config::Out Out;
   typedef typename Config::Acc Acc;
@@ -5156,7 +5148,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   if (Config::small_n) gk__let_later_work_start();
   if (threadIdx.x == 0) {
     if (plan.tiles > 1)
-      ticket = gk__scan_ticket(state);
+      ticket = gk__scan_ticket(memory.state);
     else
       ticket.number = blockIdx.x;
     const gk__scan_tile own_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
@@ -5174,8 +5166,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
   Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
   if (plan.tiles > 1) {
-    const gk__scan_slots<Acc> scan_slots = {slots + scan_tile.row_idx * plan.tiles,
-                                            slots + gridDim.x + scan_tile.row_idx * plan.groups, ticket.epoch};
+    const gk__scan_slots<Acc> scan_slots = {memory.slots + scan_tile.row_idx * plan.tiles,
+                                            memory.slots + gridDim.x + scan_tile.row_idx * plan.groups, ticket.epoch};
     running = operation(
         gk__tile_prefix<Config::window>(scan_tile.tile_idx, tile_total, init, operation, plan, scan_slots, partial),
         running);
@@ -5184,7 +5176,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   }
   gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
   gk__scan_store<Config>(output + scan_tile.offset, shared_out, item_count, bulk);
-  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity);
+  if (plan.tiles > 1) gk__restart_epochs(ticket, memory);
 }
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
@@ -5202,8 +5194,9 @@ cudaError_t gk__scan(const gk__call &call, const Input &input, Out *output, size
   const auto kernel = plan.items_per_thread == items_for_small_n ? GK__KERNEL(gk__scan_kernel<config_for_small_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_large_n>);
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes, input, output, n,
-                                    operation, init, inclusive);
+  return gk__launch_with_slots<Acc>(call, kernel, gk__saturated_product(plan.tiles, plan.total_rows()),
+                                    GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes, input, output, n, operation, init,
+                                    inclusive, plan);
 }
 
 /* Checks the arrays, plans and launches. init: of the working type. */
@@ -5303,7 +5296,6 @@ cudaError_t gk__scan_rows_call(const gk__call &call, const Input &input, Output 
       gk__plan_scan(shape.col_count, gk__scan_item_bytes<Item, Out>(), GK__SCAN_LONG_ROW);
   plan.row_count = shape.row_count;
   plan.leading_dim = shape.leading_dim;
-  plan.blocks = gk__grid_dim(gk__saturated_product(plan.tiles, plan.row_count), 1, 0x80000000u);
   return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, f,
                   gk__scan_start<typename gk__working<Functor>::type>{f.identity()}, inclusive, plan);
 }
@@ -5421,7 +5413,7 @@ GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin,
 template <class Tile, class Input, class Out, class Count, class Keep>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
     gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep, bool in_place,
-                      gk__scan_plan plan, gk__state *state, gk__slot<size_t> *slots) {
+                      gk__scan_plan plan, gk__slot_memory<size_t> memory) {
   typedef typename Tile::Item Item;
   const unsigned vector_width = Tile::vector_width, out_width = std::is_same<Item, Out>::value ? vector_width : 1;
   GK__SHARED(Item, kept_items, Tile::tile_items + out_width - 1);
@@ -5431,7 +5423,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
   gk__prefetch_tile<GK__SCAN_THREADS>(input, n, size_t(blockIdx.x) * Tile::tile_items, Tile::tile_items);
   gk__wait_for_earlier_work();
-  if (threadIdx.x == 0) ticket = plan.tiles > 1 ? gk__scan_ticket(state) : gk__ticket();
+  if (threadIdx.x == 0) ticket = plan.tiles > 1 ? gk__scan_ticket(memory.state) : gk__ticket();
   __syncthreads();
   const size_t tile_idx = ticket.number, tile_begin = tile_idx * Tile::tile_items; /* of lead + n */
   const unsigned thread_offset = gk_warp() * 32 * Tile::items_per_thread + gk_lane() * vector_width;
@@ -5450,7 +5442,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   const unsigned warp_prefix = gk__scan_warps(warp_total, gk_sum<unsigned>(), &tile_kept);
   size_t prefix = 0;
   if (plan.tiles > 1) {
-    const gk__scan_slots<size_t> scan_slots = {slots, slots + plan.tiles, ticket.epoch};
+    const gk__scan_slots<size_t> scan_slots = {memory.slots, memory.slots + plan.tiles, ticket.epoch};
     prefix = gk__tile_prefix<GK__SCAN_WARPS - 1>(tile_idx, size_t(tile_kept), gk__scan_start<size_t>{0},
                                                  gk_sum<size_t>(), plan, scan_slots, partial);
   }
@@ -5465,7 +5457,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   __syncthreads();
   gk__select_store<out_width>(output + prefix - shift, kept_items, shift, shift + tile_kept);
   if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
-  if (plan.tiles > 1) gk__restart_epochs(ticket, state, slots, plan.capacity);
+  if (plan.tiles > 1) gk__restart_epochs(ticket, memory);
 }
 template <class Input, class Output, class Count, class Keep>
 cudaError_t gk__select(const gk__call &call, const Input &input, Output &output, Count &kept_count, size_t n,
@@ -5490,9 +5482,9 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<tile_for_small_n, Array, Out, Integer, Keep>)
                               : GK__KERNEL(gk__select_kernel<tile_for_large_n, Array, Out, Integer, Keep>);
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<size_t>)) : 0;
-  return gk__launch_with_slots<size_t>(call, kernel, plan, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes,
+  return gk__launch_with_slots<size_t>(call, kernel, plan.tiles, GK__SCAN_THREADS, GK__SCAN_OFFSET, bytes,
                                        gk__input_of(input), gk__output_of(output), gk__output_of(kept_count), n, lead,
-                                       keep, address == reinterpret_cast<uintptr_t>(gk__output_of(output)));
+                                       keep, address == reinterpret_cast<uintptr_t>(gk__output_of(output)), plan);
 }
 template <class Input, class Output, class Count, class Predicate>
 cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,

@@ -34,11 +34,10 @@ struct other_work {
   bool done() { return cudaStreamQuery(streams[0].stream) != cudaErrorNotReady; }
 };
 
-/* A hundred times on grids of every size, of two copies, one of them misaligned: `call(blocks, in, out, ...)`. What the
- * first one, alone, comes to is to come from all. */
+/* A hundred times, of two copies, one of them misaligned: `call(in, out, ...)`. What the first one, alone, comes to is to
+ * come from all. */
 template <class T, class O, class Call>
 static void check_a_hundred(const char *name, const std::vector<T> &host, size_t outputs, const Call &call) {
-  const unsigned blocks[] = {0, 1, 7, 64};
   const size_t bytes = outputs * sizeof(O) / 4 * 4;
   device_array<T> in(host), askew(host, 1);
   device_array<O> expected(outputs), out(outputs), out_askew(outputs, 1);
@@ -46,18 +45,18 @@ static void check_a_hundred(const char *name, const std::vector<T> &host, size_t
   test_stream s;
   wrong_count wrong;
   other_work others;
-  EXPECT_OK(call(0, in.ptr, expected.ptr, s.stream, &scratch));
+  EXPECT_OK(call(in.ptr, expected.ptr, s.stream, &scratch));
   s.wait();
   const int times = test_slowed() ? 8 : 100;
   for (int i = 0; i < times; i++) {
     others.add();
-    EXPECT_OK(call(blocks[i % 4], i % 3 ? in.ptr : askew.ptr, out.ptr, s.stream, &scratch));
+    EXPECT_OK(call(i % 3 ? in.ptr : askew.ptr, out.ptr, s.stream, &scratch));
     EXPECT_OK(check_same_bits(out.ptr, expected.ptr, bytes, wrong.ptr, s.stream));
   }
   s.wait();
   EXPECT(at_speed(!others.done(), true)); /* or it was not under load */
   others.wait();
-  EXPECT_OK(call(0, askew.ptr, out_askew.ptr, s.stream, &scratch));
+  EXPECT_OK(call(askew.ptr, out_askew.ptr, s.stream, &scratch));
   s.wait();
   EXPECT_SAME(out_askew.get(), expected.get(), "%s, misaligned", name);
   if (wrong.first()) test_fail(__FILE__, __LINE__, sentence("%s: %llu words differ", name, wrong.first()));
@@ -65,28 +64,17 @@ static void check_a_hundred(const char *name, const std::vector<T> &host, size_t
 static const size_t tiles = at_speed<size_t>(300, 9);
 
 template <class T, class O> static void check_reduce_under_load(const char *name) {
-  typedef typename hook_functor<gk_op_sum, T>::reduce F;
   const std::vector<T> host = random_elements<T>(11, tiles * hook_reduce_tile<T>::items + 77);
-  check_a_hundred<T, O>(
-      name, host, 1, [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
-        hook_reduce_plan plan = hook_plan_reduce(host.size(), hook_reduce_tile<T>::items,
-                                                 sizeof(hook_slot<typename hook_working<F>::type>));
-        if (blocks && plan.blocks > blocks) plan.blocks = blocks;
-        return hook_reduce({"gk_reduce", stream, scratch}, in, out, host.size(), F(gk_op_sum()), plan);
-      });
+  check_a_hundred<T, O>(name, host, 1, [&](const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
+    return gk_reduce_sum(in, out, host.size(), stream, scratch);
+  });
 }
 template <class T> static void check_scan_under_load(const char *name) {
-  typedef typename hook_functor<gk_op_sum, T>::scan F;
-  typedef typename hook_working<F>::type A;
   const size_t tile = HOOK_SCAN_THREADS * hook_scan_items(sizeof(T), true);
   const std::vector<T> host = random_elements<T>(11, tiles * tile / 2 + 77);
   check_a_hundred<T, T>(name, host, host.size(),
-                        [&](unsigned blocks, const T *in, T *out, cudaStream_t stream, const gk_scratch *scratch) {
-                          hook_scan_plan plan = hook_plan_scan(host.size(), hook_scan_item_bytes<T, T>());
-                          if (blocks && plan.blocks > blocks) plan.blocks = blocks;
-                          const F op((gk_op_sum()));
-                          return hook_scan({"gk_scan", stream, scratch}, in, out, host.size(), op,
-                                           hook_scan_start<A>{op.identity()}, true, plan);
+                        [&](const T *in, T *out, cudaStream_t stream, const gk_scratch *scratch) {
+                          return gk_scan_inclusive_sum(in, out, host.size(), stream, scratch);
                         });
 }
 TEST(same_bits_of_sums_under_load) {
@@ -101,9 +89,9 @@ TEST(same_bits_of_scans_under_load) {
 }
 TEST(same_bits_of_a_product_under_load) {
   const size_t m = 130, n = 97, k = 300;
-  device_array<float> b(random_elements<float>(11, k * n));
+  device_array<float> b(random_elements<float>(12, k * n));
   check_a_hundred<float, float>("product of f32", random_elements<float>(11, m * k), m * n,
-                                [&](unsigned, const float *in, float *out, cudaStream_t stream, const gk_scratch *) {
+                                [&](const float *in, float *out, cudaStream_t stream, const gk_scratch *) {
                                   return gk_matmul(in, b.ptr, out, m, n, k, stream);
                                 });
 }

@@ -21,17 +21,6 @@ TEST(plan_depends_on_n_and_types_alone) {
     }
 }
 
-/* gk_reduce on this many blocks; 0: as many as it chooses. */
-template <class Op, class T, class O>
-static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cudaStream_t stream,
-                             const gk_scratch *scratch) {
-  typedef typename hook_functor<Op, T>::reduce F;
-  hook_reduce_plan plan =
-      hook_plan_reduce(n, hook_reduce_tile<T>::items, sizeof(hook_slot<typename hook_working<F>::type>));
-  if (blocks && plan.blocks > blocks) plan.blocks = blocks;
-  return hook_reduce({"gk_reduce", stream, scratch}, in, out, n, F(Op()), plan);
-}
-
 /* The most elements that give each partition one tile. */
 template <class Op, class T> static size_t items_of_all_partitions() {
   typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type A;
@@ -47,21 +36,16 @@ template <class Op, class T, class O> static void check_bits(const char *name, c
   test_stream other;
   device_array<T> in(host);
   device_array<O> out(1);
-  EXPECT_OK(reduce_on<Op>(0, in.ptr, out.ptr, n, 0, &scratch));
+  EXPECT_OK(gk_reduce(in.ptr, out.ptr, n, Op(), 0, &scratch));
   const O expected = out.first();
-  for (unsigned blocks : {1u, 7u, 64u, 1500u}) {
-    out.clear();
-    EXPECT_OK(reduce_on<Op>(blocks, in.ptr, out.ptr, n, 0, &scratch));
-    EXPECT_SAME(out.first(), expected, "%s, n = %zu, %u blocks", name, n, blocks);
-  }
   for (size_t shift = 1; shift < 16 / sizeof(T); shift++) {
     device_array<T> shifted(host, shift);
     out.clear();
-    EXPECT_OK(reduce_on<Op>(shift % 2 ? 0 : 9, shifted.ptr, out.ptr, n, 0, &scratch));
+    EXPECT_OK(gk_reduce(shifted.ptr, out.ptr, n, Op(), 0, &scratch));
     EXPECT_SAME(out.first(), expected, "%s, n = %zu, shift %zu", name, n, shift);
   }
   out.clear();
-  EXPECT_OK(reduce_on<Op>(0, in.ptr, out.ptr, n, other.stream, NULL));
+  EXPECT_OK(gk_reduce(in.ptr, out.ptr, n, Op(), other.stream, NULL));
   other.wait();
   EXPECT_SAME(out.first(), expected, "%s, n = %zu, on a stream, without a scratch", name, n);
 }
@@ -73,7 +57,7 @@ template <class T, class O> static void check_bits_of_type(const char *name) {
   }
 }
 #define CHECK_BITS(name, T) check_bits_of_type<T, hook_widened<T>::type>(#name);
-TEST(same_bits_on_any_grid_at_any_alignment) { FLOAT_TYPES(CHECK_BITS) }
+TEST(same_bits_at_any_alignment) { FLOAT_TYPES(CHECK_BITS) }
 
 /* Where the ends of an array lie in its vectors, in the chunks of 16 bytes that these are read by, and in the tiles. */
 template <class T, class O> static void check_ends_of_type(const char *name) {
@@ -388,9 +372,6 @@ template <class T, class Op> static void check_functor(const char *name, bool pa
     EXPECT_OK(gk_reduce(in.ptr, out.ptr, n, Op(), 0, &scratch));
     EXPECT_SAME(out.first(), expected, "%s, n = %zu", name, n);
   }
-  const A expected = out.first();
-  EXPECT_OK(reduce_on<Op>(5, in.ptr, out.ptr, sizes.back(), 0, &scratch));
-  EXPECT_SAME(out.first(), expected, "%s, 5 blocks", name);
 }
 TEST(functor_on_12_bytes) { check_functor<spread, join_spreads>("spreads", true); }
 TEST(functor_on_24_bytes) { check_functor<moments, add_moments>("moments", false); }
@@ -412,11 +393,8 @@ TEST(many_partitions) {
   device_array<int> in(host), out(1);
   test_scratch scratch;
   plan.partitions = HOOK_REDUCE_MANY_PARTITIONS;
-  for (unsigned blocks : {plan.partitions, 5u}) {
-    plan.blocks = blocks;
-    EXPECT_OK(hook_reduce({"gk_reduce", 0, &scratch}, in.ptr, out.ptr, n, gk_sum<int>(), plan));
-    EXPECT_EQ(out.first(), expected);
-  }
+  EXPECT_OK(hook_reduce({"gk_reduce", 0, &scratch}, in.ptr, out.ptr, n, gk_sum<int>(), plan));
+  EXPECT_EQ(out.first(), expected);
 }
 
 /* --- scratch --------------------------------------------------------------------------------------------------------*/

@@ -53,7 +53,6 @@
 #define hook_normal_quantile gk__normal_quantile
 #define hook_philox gk__philox
 #define hook_plan_scan gk__plan_scan
-#define hook_scan gk__scan
 #define hook_scan_bytes gk__scan_bytes
 #define hook_scan_call gk__scan_call
 #define HOOK_SCAN_GROUP GK__SCAN_GROUP
