@@ -3606,26 +3606,21 @@ template <bool Unaligned, class Input, class Acc> struct gk__reduce_blocks {
 #endif
 };
 
-struct gk__reduce_plan {
-  size_t tiles;        /* the last may be partial */
-  unsigned partitions; /* a block for each */
-};
 template <class Item> struct gk__reduce_tile {
   static const unsigned vector_width = 16 % sizeof(Item) ? 1 : 16 / sizeof(Item); /* elements of a vector */
   static const unsigned vector_stride = GK__REDUCE_THREADS * vector_width;        /* between vectors of a thread */
   static const unsigned items = GK__REDUCE_VECTORS * vector_stride;               /* elements of a tile */
-  static const unsigned word16_count = items * static_cast<unsigned>(sizeof(Item)) / 16; /* 16-byte words of a tile */
 };
-inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
-  const size_t slots = GK__REDUCE_BYTES / slot_bytes;
-  gk__reduce_plan plan = gk__reduce_plan();
-  plan.tiles = gk_ceil_div(n, tile_items);
-  const bool is_large = plan.tiles >= GK__REDUCE_MANY_TILES && slots >= GK__REDUCE_MANY_PARTITIONS;
-  const size_t max_partitions = is_large ? GK__REDUCE_MANY_PARTITIONS : GK__REDUCE_PARTITIONS,
-               limit = slots < max_partitions ? slots : max_partitions;
-  plan.partitions = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
-  if (plan.partitions == 0) plan.partitions = 1; /* of no tiles: its partial is the identity */
-  return plan;
+/* The least of three limits, but at least 1. */
+inline unsigned gk__least_of(size_t x, size_t y, size_t z) {
+  const size_t smaller = x < y ? x : y, least = smaller < z ? smaller : z;
+  return least ? static_cast<unsigned>(least) : 1;
+}
+/* The number of partitions. Of no elements there is one, whose partial is the identity. */
+inline unsigned gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
+  const size_t tiles = gk_ceil_div(n, tile_items), slots = GK__REDUCE_BYTES / slot_bytes;
+  const bool are_many = tiles >= GK__REDUCE_MANY_TILES && slots >= GK__REDUCE_MANY_PARTITIONS;
+  return gk__least_of(tiles, slots, are_many ? GK__REDUCE_MANY_PARTITIONS : GK__REDUCE_PARTITIONS);
 }
 
 /* --- Vectors -----------------------------------------------------------------------------------------------------*/
@@ -3850,13 +3845,13 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
  * full tile are loaded or computed before the first is used, so that the loads overlap: sums of float3 take 0.70 of the
  * time (H200). */
 template <class Operator, class Item, class Input, class Acc = typename gk__working<Operator>::type>
-GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation, const gk__reduce_plan &plan) {
+GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation) {
   typedef gk__reduce_tile<Item> tile_of;
   const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
   Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
   GK__UNROLL
   for (Acc &acc : accumulator) acc = operation.identity();
-  for (size_t tile_idx = blockIdx.x; tile_idx < plan.tiles; tile_idx += gridDim.x) {
+  for (size_t tile_idx = blockIdx.x; tile_idx * tile_of::items < n; tile_idx += gridDim.x) {
     const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
     const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
     Item item[vectors][vector_width];
@@ -3879,8 +3874,7 @@ GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operati
 /* The same for an array. Unaligned: the array is not aligned to 16 bytes. Each vector then spans two words, of which
  * the second is the first word of the next thread's vector. */
 template <bool Unaligned, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
-GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
-                               gk__word16 *edge_vectors) {
+GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
   typedef gk__accumulation<Operator, Item> accumulation;
   /* If an element's alignment is less than its size, no 16-byte word of memory need begin with an element. */
@@ -3892,15 +3886,15 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
   const size_t tile_bytes = GK__REDUCE_VECTORS * tile_of::vector_width * sizeof(Item); /* of a thread */
   if (!use_words && tile_bytes <= 128) /* more would not fit into registers: 40 bytes take 1.4 times as long */
-    return gk__reduce_items<Operator, Item>(input, n, operation, plan);
+    return gk__reduce_items<Operator, Item>(input, n, operation);
   const gk__word16 *const array_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
   Acc accumulator[accumulation::accumulators];
   GK__UNROLL
   for (unsigned j = 0; j < accumulation::accumulators; j++) accumulator[j] = operation.identity();
-  for (size_t tile_idx = blockIdx.x; tile_idx < plan.tiles; tile_idx += gridDim.x) {
+  for (size_t tile_idx = blockIdx.x; tile_idx * tile_of::items < n; tile_idx += gridDim.x) {
     const size_t i = tile_idx * tile_of::items + thread_offset, available = n - tile_idx * tile_of::items;
-    const gk__word16 *const words = array_words + tile_idx * tile_of::word16_count;
+    const gk__word16 *const words = array_words + tile_idx * (GK__REDUCE_VECTORS * GK__REDUCE_THREADS);
     const bool is_full = Unaligned ? tile_idx > 0 && available + lead_items >= tile_of::items + tile_of::vector_width
                                    : available >= tile_of::items;
     if (use_words && is_full) {
@@ -3937,8 +3931,8 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
 
 template <bool Unaligned, class Operator, class Item, class Func, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, const Operator &operation,
-                               const gk__reduce_plan &plan, gk__word16 *) {
-  return gk__reduce_items<Operator, Item>(input, n, operation, plan);
+                               gk__word16 *) {
+  return gk__reduce_items<Operator, Item>(input, n, operation);
 }
 
 /* Folds the slots begin, begin + stride ... below end in this order, and waits for each. Loads AtOnce slots at a time,
@@ -3976,8 +3970,7 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
 /* Input: a pointer, or a computed input. */
 template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unaligned, Input, Acc>::per_sm))
-    gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan,
-                      gk__slot_memory<Acc> memory) {
+    gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__slot_memory<Acc> memory) {
   typedef typename gk__source<Input>::item_type Item;
   GK__SHARED(Acc, warp_value, GK__REDUCE_THREADS / 32);
   static_assert(sizeof(warp_value_bytes) <= 48 * 1024 - 256, "gk_reduce: a functor's values have up to 6112 bytes");
@@ -3990,7 +3983,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   unsigned long long count_before = 0; /* read after the partition: the atomic runs while data is loaded */
   const bool several = gridDim.x > 1;
   if (several && threadIdx.x == 0) count_before = gk__take_ticket(&memory.state->reduce_tickets);
-  Acc value = gk__reduce_partition<Unaligned>(input, n, operation, plan, edge_vectors);
+  Acc value = gk__reduce_partition<Unaligned>(input, n, operation, edge_vectors);
   if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
   if (several && threadIdx.x == 0) gk__publish(memory.slots + blockIdx.x, value, ticket.epoch);
@@ -4138,7 +4131,7 @@ cudaError_t gk__launch_with_slots(const gk__call &call, const Kernel &kernel, si
 
 template <class Input, class Out, class Operator>
 cudaError_t gk__reduce(const gk__call &call, const Input &input, Out *output, size_t n, Operator operation,
-                       const gk__reduce_plan &plan) {
+                       unsigned partitions) {
   typedef typename gk__working<Operator>::type Acc;
   typedef typename gk__source<Input>::item_type Item;
   /* Where an array cannot be unaligned, or is not loaded as words, both are the aligned kernel. */
@@ -4147,9 +4140,9 @@ cudaError_t gk__reduce(const gk__call &call, const Input &input, Out *output, si
   const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
-  const size_t bytes = plan.partitions > 1 ? gk_reduce_scratch_bytes() : 0;
-  return gk__launch_with_slots<Acc>(call, kernel, plan.partitions, GK__REDUCE_THREADS, GK__STATE_BYTES, bytes, input,
-                                    output, n, operation, plan);
+  const size_t bytes = partitions > 1 ? gk_reduce_scratch_bytes() : 0;
+  return gk__launch_with_slots<Acc>(call, kernel, partitions, GK__REDUCE_THREADS, GK__STATE_BYTES, bytes, input, output,
+                                    n, operation);
 }
 
 template <class Input, class Output, class Operator>
@@ -4255,11 +4248,6 @@ inline unsigned gk__bits_for(size_t x, unsigned most) {
   unsigned bits = 0;
   while (static_cast<size_t>(1) << bits < x && bits < most) bits++;
   return bits;
-}
-/* The least of three limits, but at least 1. */
-inline unsigned gk__least_of(size_t x, size_t y, size_t z) {
-  const size_t smaller = x < y ? x : y, least = smaller < z ? smaller : z;
-  return least ? static_cast<unsigned>(least) : 1;
 }
 inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size_t leading_dim) {
   gk__matrix_plan plan = gk__matrix_plan();
@@ -11888,8 +11876,8 @@ template <class Item, class Operator> struct gk__dist_fold {
   }
   /* This rank's record, by an operator that commutes or not. */
   cudaError_t reduce(gk__record<Acc> *record, std::true_type) const {
-    const gk__reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>));
-    return gk__reduce({ctx.call, ctx.stream, &scratch}, input, record, n, operation, plan);
+    const unsigned partitions = gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>));
+    return gk__reduce({ctx.call, ctx.stream, &scratch}, input, record, n, operation, partitions);
   }
   cudaError_t reduce(gk__record<Acc> *record, std::false_type) const {
     const size_t max_blocks = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;

@@ -36,7 +36,7 @@ template <class Op, class T> static std::vector<size_t> boundaries_of_reduce() {
   typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type A;
   typedef hook_reduce_tile<T> tile_of;
   const size_t tile = tile_of::items;
-  const size_t all = hook_plan_reduce(4096 * tile, tile, sizeof(hook_slot<A>)).partitions * tile;
+  const size_t all = hook_plan_reduce(4096 * tile, tile, sizeof(hook_slot<A>)) * tile;
   return around({1, tile_of::vector_width, 32 * tile_of::vector_width, tile_of::vector_stride,
                  3 * tile_of::vector_stride, tile, 2 * tile, 32 * tile, HOOK_REDUCE_THREADS * tile, all - tile, all,
                  all + tile, 2 * all});

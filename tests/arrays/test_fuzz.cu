@@ -360,7 +360,7 @@ template <class Op, class T, class O> static void fuzz_reduce(const char *name, 
   typedef typename right::template working<T, O> A;
   typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type device_working;
   const size_t tile = hook_reduce_tile<T>::items;
-  const size_t n = c.items(tile, hook_plan_reduce(4096 * tile, tile, sizeof(device_working)).partitions * tile);
+  const size_t n = c.items(tile, hook_plan_reduce(4096 * tile, tile, sizeof(device_working)) * tile);
   std::vector<T> x = elements<T>(c, n);
   sprinkle<Op>(c, x);
   A running = right::template identity<A>();

@@ -14,10 +14,9 @@
 TEST(plan_depends_on_n_and_types_alone) {
   for (size_t slot : {16u, 32u, 48u, 4096u})
     for (size_t n : {size_t(0), size_t(1), size_t(4096), size_t(4097), size_t(1) << 20, SIZE_MAX}) {
-      const hook_reduce_plan plan = hook_plan_reduce(n, 4096, slot);
-      EXPECT(plan.tiles >= n / 4096 && plan.tiles <= n / 4096 + 1);
-      EXPECT(plan.partitions >= 1 && plan.partitions <= (plan.tiles ? plan.tiles : 1));
-      EXPECT(plan.partitions * slot <= HOOK_REDUCE_BYTES); /* the partials fit */
+      const unsigned partitions = hook_plan_reduce(n, 4096, slot);
+      EXPECT(partitions >= 1 && partitions <= n / 4096 + 1);
+      EXPECT(partitions * slot <= HOOK_REDUCE_BYTES); /* the partials fit */
     }
 }
 
@@ -25,7 +24,7 @@ TEST(plan_depends_on_n_and_types_alone) {
 template <class Op, class T> static size_t items_of_all_partitions() {
   typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type A;
   const size_t tile = hook_reduce_tile<T>::items;
-  return hook_plan_reduce(4096 * tile, tile, sizeof(A)).partitions * tile;
+  return hook_plan_reduce(4096 * tile, tile, sizeof(A)) * tile;
 }
 
 /* --- the same bits --------------------------------------------------------------------------------------------------*/
@@ -383,17 +382,15 @@ TEST(functor_larger_than_the_work_area_likes) { check_functor<int, add_tallies>(
 TEST(many_partitions) {
   const size_t tile = hook_reduce_tile<int>::items, n = (HOOK_REDUCE_MANY_PARTITIONS + 3) * tile - 1;
   const size_t many = size_t(HOOK_REDUCE_MANY_TILES) * tile;
-  EXPECT_EQ(hook_plan_reduce(many - tile, tile, sizeof(hook_slot<int>)).partitions, unsigned(HOOK_REDUCE_PARTITIONS));
-  EXPECT_EQ(hook_plan_reduce(many, tile, sizeof(hook_slot<int>)).partitions, unsigned(HOOK_REDUCE_MANY_PARTITIONS));
-  EXPECT_EQ(hook_plan_reduce(many, tile, sizeof(hook_slot<gk_arg<int>>)).partitions, unsigned(HOOK_REDUCE_PARTITIONS));
-  hook_reduce_plan plan = hook_plan_reduce(n, tile, sizeof(hook_slot<int>));
+  EXPECT_EQ(hook_plan_reduce(many - tile, tile, sizeof(hook_slot<int>)), unsigned(HOOK_REDUCE_PARTITIONS));
+  EXPECT_EQ(hook_plan_reduce(many, tile, sizeof(hook_slot<int>)), unsigned(HOOK_REDUCE_MANY_PARTITIONS));
+  EXPECT_EQ(hook_plan_reduce(many, tile, sizeof(hook_slot<gk_arg<int>>)), unsigned(HOOK_REDUCE_PARTITIONS));
   std::vector<int> host(n);
   int expected = 0;
   for (size_t i = 0; i < n; i++) expected += host[i] = uniform(9, i, -1000, 1000);
   device_array<int> in(host), out(1);
   test_scratch scratch;
-  plan.partitions = HOOK_REDUCE_MANY_PARTITIONS;
-  EXPECT_OK(hook_reduce({"gk_reduce", 0, &scratch}, in.ptr, out.ptr, n, gk_sum<int>(), plan));
+  EXPECT_OK(hook_reduce({"gk_reduce", 0, &scratch}, in.ptr, out.ptr, n, gk_sum<int>(), HOOK_REDUCE_MANY_PARTITIONS));
   EXPECT_EQ(out.first(), expected);
 }
 

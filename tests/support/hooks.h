@@ -44,7 +44,6 @@
 #define HOOK_REDUCE_MANY_PARTITIONS GK__REDUCE_MANY_PARTITIONS
 #define HOOK_REDUCE_MANY_TILES GK__REDUCE_MANY_TILES
 #define HOOK_REDUCE_PARTITIONS GK__REDUCE_PARTITIONS
-#define hook_reduce_plan gk__reduce_plan
 #define HOOK_REDUCE_THREADS GK__REDUCE_THREADS
 #define hook_reduce_tile gk__reduce_tile
 
