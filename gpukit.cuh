@@ -3682,10 +3682,11 @@ GK__D void gk__align_vectors(gk__word16 (&vector)[Count], const gk__word16 (&nex
 /* --- Accumulators ------------------------------------------------------------------------------------------------*/
 
 /* Folds the first item_count elements of a vector onto a thread's accumulators. There are several, so that consecutive
- * operations do not wait for each other. i: the index of the first element. */
-template <class Acc, unsigned Accumulators, class Item, class Operator>
-GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Item *item, size_t i, size_t item_count,
+ * operations do not wait for each other. i: the index of the first element. Input: a pointer, or a computed input. */
+template <class Acc, unsigned Accumulators, class Input, class Operator>
+GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Input &item, size_t i, size_t item_count,
                                 const Operator &operation) {
+  typedef gk__item_type<Input> Item;
   GK__UNROLL
   for (unsigned j = 0; j < gk__reduce_tile<Item>::vector_width; j++) {
     Acc &acc = accumulator[j % Accumulators];
@@ -3840,32 +3841,34 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
-/* What one thread contributes to the partial of its block, element by element: for computed inputs, and for arrays of
- * small elements with which no 16-byte word need begin. The order of operations is that of an array. All elements of a
- * full tile are loaded or computed before the first is used, so that the loads overlap: sums of float3 take 0.70 of the
- * time (H200). */
-template <class Operator, class Item, class Input, class Acc = typename gk__working<Operator>::type>
+/* What one thread contributes to the partial of its block, element by element: for computed inputs, and for arrays that
+ * are not loaded as 16-byte words. The order of operations is that of other arrays. All elements of a full tile are
+ * loaded or computed before the first is used, if they fit into registers, so that the loads overlap: sums of float3
+ * take 0.70 of the time, but those of 40 bytes 1.4 times (H200). */
+template <class Input, class Operator, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation) {
+  typedef gk__item_type<Input> Item;
   typedef gk__reduce_tile<Item> tile_of;
   const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
+  const bool fits = vectors * vector_width * sizeof(Item) <= 128;
   Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
   GK__UNROLL
   for (Acc &acc : accumulator) acc = operation.identity();
   for (size_t tile_idx = blockIdx.x; tile_idx * tile_of::items < n; tile_idx += gridDim.x) {
     const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
-    const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
+    const bool is_full = fits && n - tile_idx * tile_of::items >= tile_of::items;
     Item item[vectors][vector_width];
     GK__UNROLL
     for (unsigned e = 0; e < vectors * vector_width && is_full; e++)
       item[e / vector_width][e % vector_width] =
           input[i + e / vector_width * tile_of::vector_stride + e % vector_width];
-    GK__UNROLL
+    GK__UNROLL_BY(fits ? vectors : 1)
     for (unsigned v = 0; v < vectors; v++) {
-      const size_t first_idx = i + v * tile_of::vector_stride, remaining = first_idx < n ? n - first_idx : 0;
-      GK__UNROLL
-      for (unsigned j = 0; j < vector_width && !is_full; j++)
-        if (j < remaining) item[v][j] = input[first_idx + j];
-      gk__accumulate_items(accumulator, item[v], first_idx, remaining, operation);
+      const size_t first_idx = i + v * tile_of::vector_stride;
+      if (is_full)
+        gk__accumulate_items(accumulator, item[v], first_idx, vector_width, operation);
+      else if (first_idx < n)
+        gk__accumulate_items(accumulator, input + first_idx, first_idx, n - first_idx, operation);
     }
   }
   return gk__fold_accumulators(accumulator, operation);
@@ -3884,9 +3887,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   const unsigned lead_items =
       Unaligned ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
-  const size_t tile_bytes = GK__REDUCE_VECTORS * tile_of::vector_width * sizeof(Item); /* of a thread */
-  if (!use_words && tile_bytes <= 128) /* more would not fit into registers: 40 bytes take 1.4 times as long */
-    return gk__reduce_items<Operator, Item>(input, n, operation);
+  if (!use_words) return gk__reduce_items(input, n, operation);
   const gk__word16 *const array_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
   Acc accumulator[accumulation::accumulators];
@@ -3897,20 +3898,20 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
     const gk__word16 *const words = array_words + tile_idx * (GK__REDUCE_VECTORS * GK__REDUCE_THREADS);
     const bool is_full = Unaligned ? tile_idx > 0 && available + lead_items >= tile_of::items + tile_of::vector_width
                                    : available >= tile_of::items;
-    if (use_words && is_full) {
+    if (is_full) {
       gk__word16 vector[GK__REDUCE_VECTORS], next[GK__REDUCE_VECTORS];
       gk__load_vectors<Unaligned, Item>(vector, next, words, n);
       if (Unaligned) gk__align_vectors<Item>(vector, next, misalignment);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
         accumulation::apply(accumulator, vector[v], i + v * tile_of::vector_stride, tile_of::vector_width, operation);
-    } else if (!Unaligned || !use_words) {
-      /* The partial tile at the array's end; or any tile where vectors are not loaded as words. One vector after the
-       * other, so as not to need more registers than a full tile. */
+    } else if (!Unaligned) {
+      /* The partial tile at the array's end: one vector after the other, so as not to need more registers than a full
+       * tile. */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
         const unsigned offset = thread_offset + v * tile_of::vector_stride;
-        if (use_words && available >= offset + tile_of::vector_width) {
+        if (available >= offset + tile_of::vector_width) {
           const gk__word16 vector = words[v * GK__REDUCE_THREADS];
           accumulation::apply(accumulator, vector, i + v * tile_of::vector_stride, tile_of::vector_width, operation);
         } else if (offset < available) {
@@ -3932,7 +3933,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
 template <bool Unaligned, class Operator, class Item, class Func, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, const Operator &operation,
                                gk__word16 *) {
-  return gk__reduce_items<Operator, Item>(input, n, operation);
+  return gk__reduce_items(input, n, operation);
 }
 
 /* Folds the slots begin, begin + stride ... below end in this order, and waits for each. Loads AtOnce slots at a time,
