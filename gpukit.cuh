@@ -3094,20 +3094,17 @@ template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operato
 }
 
 template <class Acc, class Operator>
-GK__D Acc gk__warp_scan_inclusive(Acc value, const Operator &operation, unsigned lane_count) {
+GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count) {
+  typedef gk__combination<Operator, Acc> combination;
+  const typename combination::functor functor(operation);
+  typename combination::working running = combination::widen(value);
   const unsigned lane_id = gk_lane();
   GK__UNROLL
   for (unsigned distance = 1; distance < 32; distance *= 2) {
-    const Acc other = gk_shuffle(value, lane_id < distance ? lane_id : lane_id - distance, lane_count);
-    if (lane_id >= distance) value = operation(other, value);
+    const auto other = gk_shuffle(running, lane_id < distance ? lane_id : lane_id - distance, lane_count);
+    if (lane_id >= distance) running = functor(other, running);
   }
-  return value;
-}
-template <class Acc, class Operator>
-GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count) {
-  typedef gk__combination<Operator, Acc> combination;
-  return combination::narrow(
-      gk__warp_scan_inclusive(combination::widen(value), typename combination::functor(operation), lane_count));
+  return combination::narrow(running);
 }
 /* The value of the lane before; lane 0 gets its own. */
 template <class Acc> GK__D Acc gk__previous_lane(const Acc &value, unsigned lane_count = 32) {
@@ -3118,7 +3115,7 @@ GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_co
   typedef gk__combination<Operator, Acc> combination;
   const typename combination::functor functor(operation);
   const auto before =
-      gk__previous_lane(gk__warp_scan_inclusive(combination::widen(value), functor, lane_count), lane_count);
+      gk__previous_lane(gk_warp_scan_inclusive(combination::widen(value), functor, lane_count), lane_count);
   return combination::narrow(gk_lane() ? before : functor.identity());
 }
 
