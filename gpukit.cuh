@@ -4902,7 +4902,6 @@ GK__D void gk__scan_store_shifted(gk__word16 *dest, const gk__word16 *from, unsi
 template <class Config, class Item> GK__D void gk__scan_store_items(Item *dest, const Item *from, unsigned item_count) {
   const unsigned item_bytes = static_cast<unsigned>(sizeof(Item)), begin_at = 16 % item_bytes ? 16 : 32;
   const unsigned words_per_lane = (Config::items_per_thread * item_bytes + 15) / 16;
-  gk__forget(&item_count); /* else what follows is computed once for all tiles, and takes registers from the folds */
   unsigned begin = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(dest) % begin_at); /* in bytes */
   unsigned words = 0;
   const unsigned bytes = item_count * item_bytes;
