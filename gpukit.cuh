@@ -2512,16 +2512,16 @@ GK__D void gk__let_later_work_start() { gk__ptx_griddepcontrol_launch_dependents
  * goes through the L2, too. If the array is not aligned to 16 bytes, whole_lines is false, and the line of the last
  * element is prefetched as well. For an array that is aligned to 16 bytes but not to a line that is not done, which
  * costs one miss. */
-template <unsigned Threads, class Item>
+template <class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
   const unsigned byte = threadIdx.x * 128;
   if (byte < item_count * sizeof(Item) && first_idx + byte / sizeof(Item) < n)
     gk__ptx_prefetch_global_l2(reinterpret_cast<const char *>(input + first_idx) + byte);
-  if (!whole_lines && threadIdx.x == Threads - 1 && first_idx < n)
+  if (!whole_lines && threadIdx.x == blockDim.x - 1 && first_idx < n)
     gk__ptx_prefetch_global_l2(input + (first_idx + item_count < n ? first_idx + item_count : n) - 1);
 }
-template <unsigned Threads, class Item, class Func>
+template <class Item, class Func>
 GK__D void gk__prefetch_tile(const gk__computed<Item, Func> &, size_t, size_t, unsigned, bool = false) {}
 
 /* Whether each argument of the types As converts to the kernel's parameter in its place, of the types Ps. */
@@ -3974,8 +3974,8 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unalign
   static_assert(sizeof(warp_value_bytes) <= 48 * 1024 - 256, "gk_reduce: a functor's values have up to 6112 bytes");
   __shared__ gk__ticket ticket;
   __shared__ gk__word16 edge_vectors[3];
-  gk__prefetch_tile<GK__REDUCE_THREADS>(input, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<Item>::items),
-                                        gk__reduce_tile<Item>::items, !Unaligned);
+  gk__prefetch_tile(input, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<Item>::items),
+                    gk__reduce_tile<Item>::items, !Unaligned);
   gk__wait_for_earlier_work();
   if (gridDim.x < GK__REDUCE_PARTITIONS) gk__let_later_work_start();
   unsigned long long count_before = 0; /* read after the partition: the atomic runs while data is loaded */
@@ -5126,8 +5126,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   bulk.init(&barrier);
   /* Most blocks get the ticket of their number, and the load of that tile need not wait for it. */
   const gk__scan_tile expected = gk__scan_tile_of<Config>(plan, blockIdx.x, n);
-  gk__prefetch_tile<GK__SCAN_THREADS>(input, expected.offset + expected.item_count, expected.offset,
-                                      expected.item_count);
+  gk__prefetch_tile(input, expected.offset + expected.item_count, expected.offset, expected.item_count);
   if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
@@ -5406,7 +5405,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
   __shared__ unsigned warp_total[GK__SCAN_WARPS];
   __shared__ size_t partial[GK__SCAN_WARPS + 1];
   static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
-  gk__prefetch_tile<GK__SCAN_THREADS>(input, n, size_t(blockIdx.x) * Tile::tile_items, Tile::tile_items);
+  gk__prefetch_tile(input, n, size_t(blockIdx.x) * Tile::tile_items, Tile::tile_items);
   gk__wait_for_earlier_work();
   if (threadIdx.x == 0) ticket = plan.tiles > 1 ? gk__scan_ticket(memory.state) : gk__ticket();
   __syncthreads();
