@@ -592,8 +592,8 @@ typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, 
 
 /* How a matmul computes. All sum in float, those of doubles in double. GK_PRECISION_STRICT promises the bits of the
  * result. The others promise bounds of the error, which are in section 10, and are computed by tensor cores. Where
- * strict kernels are faster (small and thin products), or where the GPU or the program's code for it has no tensor
- * cores for the type, they are computed as strict. */
+ * strict kernels are faster, as for thin products, or where the GPU or the program's code for it has no tensor cores
+ * for the type, they are computed as strict. */
 typedef enum gk_precision {
   GK_PRECISION_DEFAULT = 0,      /* float and double: strict. Half types: exact products, summed by tensor cores */
   GK_PRECISION_STRICT,           /* IEEE fused multiply-adds, in an order that depends on m, n, k and the type alone */
@@ -676,7 +676,7 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
 /* What gk_matmul_plan returns: how a product would be computed, and with how much memory. */
 typedef struct gk_matmul_path {
   gk_plan plan;           /* GK_PLAN_MMA, GK_PLAN_WGMMA, or another one for strict kernels. Not to be passed back: a
-                           * small product of half types reports GK_PLAN_MMA, but has a kernel of its own */
+                           * small product of half types or tf32 reports GK_PLAN_MMA, but has a kernel of its own */
   gk_precision precision; /* the one computed: strict, or that of the tensor cores */
   int copies_a, copies_b; /* 1: the operand is copied first, to round, transpose or split it, or to align its rows */
   size_t scratch_bytes;   /* the scratch for one product of the batch; 0: none */
@@ -5675,8 +5675,8 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  *   gk__f32_hopper_kernel       sm_90a   strict: other floats
  *   gk__f64_kernel              sm_90    strict: other doubles
  *   gk__small_kernel            any      strict: float tiles of 32 x 32 with one partition of k
- *   gk__matmul_kernel           any      strict: all the rest, floats by FMAs, doubles by tensor cores from sm_80
- *                                        on; and small products of half types by tensor cores
+ *   gk__matmul_kernel           any      strict: all the rest, floats by FMAs, doubles by tensor cores from sm_80 on
+ *   gk__small_mma_kernel        sm_80    small products of half types (f16 from sm_75 on) and tf32
  *   gk__mma_kernel              sm_80    half types (f16 from sm_75 on), tf32, emulated fp32
  *   gk__wgmma_kernel            sm_90a   the same
  *   gk__prepare_kernel          any      copies, rounds or splits operands for these two, where they need it
@@ -8395,31 +8395,6 @@ template <class Element> GK__D unsigned gk__pack_pair(float x, float y) {
   return word;
 }
 
-/* The accumulators of small products of half types, whose operands are floats in shared memory. The k of a lane are not
- * those that PTX gives it, but the same for both operands, so only the order of the products changes. */
-template <class Element> struct gk__accumulators_half : gk__quad_accumulators<float, 32, 32, 32, 16, 16, 16> {
-  typedef gk__quad_accumulators<float, 32, 32, 32, 16, 16, 16> base;
-  static const int mma_cols = base::mma_cols;
-  GK__D explicit gk__accumulators_half(int t) : base(t) {}
-  GK__D void multiply_step(const base::fragment &f) {
-    const float *const upper = f.a[0], *const lower = f.a[1];
-    const unsigned a[4] = {gk__pack_pair<Element>(upper[0], upper[1]), gk__pack_pair<Element>(lower[0], lower[1]),
-                           gk__pack_pair<Element>(upper[2], upper[3]), gk__pack_pair<Element>(lower[2], lower[3])};
-    GK__UNROLL
-    for (int j = 0; j < mma_cols; j++) {
-      float *const above = this->value[j], *const below = this->value[mma_cols + j];
-      float sums[4] = {above[0], above[1], below[0], below[1]};
-      gk__mma_sync<Element>(sums, a, gk__pack_pair<Element>(f.b[j][0], f.b[j][1]),
-                            gk__pack_pair<Element>(f.b[j][2], f.b[j][3]));
-      GK__UNROLL
-      for (int i = 0; i < 2; i++) {
-        above[i] = sums[i];
-        below[i] = sums[2 + i];
-      }
-    }
-  }
-};
-
 /* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
 /* A stage of the ring has so many bytes of k of each term of an operand. */
@@ -8893,6 +8868,120 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
   for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
     if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
   return cudaSuccess;
+}
+
+/* --- Tensor cores: small products -------------------------------------------------------------------------------
+ *
+ * A block computes a tile of 16 x 16, and its warps share k: in a step a warp multiplies 16 of k, which
+ * its lanes load from global memory to the registers of mma.sync, element by element. So the operands may begin
+ * anywhere, and the product is one launch. The partials of the warps are added up in shared memory, in their order. */
+struct gk__small_mma_tile {
+  static const int bm = 16, bn = 16, depth = 16, most_warps = 16;
+  typedef gk__padded_rows<bm, bn> partials; /* of a warp */
+};
+/* What a lane has of 16 rows of A, or columns of B, in a step: four neighbours in k of the rows lane / 4 and that + 8.
+ * PTX gives other k to a lane. But they are the same for both operands, so only the order of the products changes. */
+template <class Element> struct gk__small_mma_operand {
+  static const int words = static_cast<int>(sizeof(Element)); /* of four elements */
+  const Element *from[2];
+  size_t k_stride;
+  Element items[2][4];
+  /* k: the first of this lane. Rows from `end` on are read as the last one. */
+  GK__D gk__small_mma_operand(const Element *data, size_t leading_dim, bool k_major, size_t first_row, size_t end,
+                              size_t k)
+      : k_stride(k_major ? 1 : leading_dim) {
+    GK__UNROLL
+    for (unsigned i = 0; i < 2; i++) {
+      const size_t row_idx = first_row + gk_lane() / 4 + i * 8, last = end - 1;
+      from[i] = data + (row_idx < last ? row_idx : last) * (k_major ? leading_dim : 1) + k * k_stride;
+    }
+  }
+  /* Loads the elements of a step, of which `left` have a k before the end of k, and moves on by k_step. */
+  GK__D void load(int left, size_t k_step) {
+    GK__UNROLL
+    for (int i = 0; i < 2; i++) {
+      GK__UNROLL
+      for (int e = 0; e < 4; e++)
+        items[i][e] = e < left ? from[i][static_cast<size_t>(e) * k_stride] : gk__convert<Element, float>::from(0.0f);
+      from[i] += k_step * k_stride;
+    }
+  }
+  /* The elements as mma.sync takes them. */
+  GK__D void get_words(unsigned (&word)[2][words]) const {
+    GK__UNROLL
+    for (int i = 0; i < 2; i++) {
+      memcpy(word[i], items[i], sizeof(word[i]));
+      GK__UNROLL
+      for (int e = 0; e < words && std::is_same<Element, float>::value; e += 2)
+        gk__round_mma_operands(word[i][e], word[i][e + 1]);
+    }
+  }
+};
+/* Adds up the warps' partials, and stores the tile. */
+template <class Epilogue> GK__D void gk__store_small_mma_tile(const float *partials, int warps, const Epilogue &tile) {
+  typedef gk__small_mma_tile shape;
+  typedef gk__vector<float, 2> vector;
+  const int row_vectors = shape::bn / 2, pitch = shape::partials::pitch / 2, warp_vectors = shape::bm * pitch;
+  GK__UNROLL_BY(1)
+  for (int i = static_cast<int>(threadIdx.x); i < shape::bm * row_vectors; i += warps * 32) {
+    const vector *const from = reinterpret_cast<const vector *>(partials) + i / row_vectors * pitch + i % row_vectors;
+    float total[2] = {};
+    GK__UNROLL_BY(1)
+    for (int first = 0; first < warps; first += 4) {
+      GK__UNROLL
+      for (int j = first; j < first + 4; j++) { /* no branches: the loads do not wait for each other */
+        vector x = {};
+        if (j < warps) x = from[j * warp_vectors];
+        total[0] = gk__arithmetic<float>::add(total[0], x.value[0]);
+        total[1] = gk__arithmetic<float>::add(total[1], x.value[1]);
+      }
+    }
+    tile.store(static_cast<size_t>(i / row_vectors), static_cast<size_t>(i % row_vectors * 2), total);
+  }
+}
+template <class Args>
+__global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small_mma_kernel(Args p) {
+  typedef gk__small_mma_tile tile;
+  typedef typename Args::item_type Element;
+  typedef gk__small_mma_operand<Element> operand;
+  GK_DYNAMIC_SHARED(float, partials);
+  const int lane_id = static_cast<int>(gk_lane()), warp_id = static_cast<int>(threadIdx.x / 32),
+            warps = static_cast<int>(blockDim.x / 32), step = warps * tile::depth, lane_k = lane_id % 4 * 4;
+  const gk__work_tile work = gk__work_tile_of<tile>(p, blockIdx.x);
+  int left = static_cast<int>(p.k) - warp_id * tile::depth; /* of k, for this warp and those after it */
+  const size_t first_k = static_cast<size_t>(warp_id * tile::depth + lane_k), k_step = static_cast<size_t>(step);
+  operand a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, first_k);
+  operand b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, first_k);
+  gk__wait_for_earlier_work();
+  gk__let_later_work_start();
+  if (left > 0) {
+    a.load(left - lane_k, k_step);
+    b.load(left - lane_k, k_step);
+  }
+  float sums[2][4] = {};
+  GK__UNROLL_BY(1)
+  for (; left > 0; left -= step) {
+    unsigned of_a[2][operand::words], of_b[2][operand::words];
+    a.get_words(of_a);
+    b.get_words(of_b);
+    if (left > step) { /* the loads of the next step run during the products of this one */
+      a.load(left - step - lane_k, k_step);
+      b.load(left - step - lane_k, k_step);
+    }
+    GK__UNROLL
+    for (int e = 0; e < operand::words; e += 2) {
+      const unsigned rows[4] = {of_a[0][e], of_a[1][e], of_a[0][e + 1], of_a[1][e + 1]};
+      GK__UNROLL
+      for (int j = 0; j < 2; j++) gk__mma_sync<Element>(sums[j], rows, of_b[j][e], of_b[j][e + 1]);
+    }
+  }
+  GK__UNROLL
+  for (int i = 0; i < 8; i++) {
+    const int row_idx = warp_id * tile::bm + lane_id / 4 + i % 4 / 2 * 8, col_idx = i / 4 * 8 + lane_id % 4 * 2 + i % 2;
+    partials[row_idx * tile::partials::pitch + col_idx] = sums[i / 4][i % 4];
+  }
+  __syncthreads();
+  gk__store_small_mma_tile(partials, warps, p.epilogue_of_c(work.batch).from(work.row0, work.col0));
 }
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
@@ -10734,7 +10823,7 @@ struct gk__product_plan {
   gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else what the caller asked of the strict kernels */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor-core kernel */
   gk__operand_copy a, b;  /* none for the strict kernels */
-  bool is_small;          /* by gk__half_path::run_small */
+  bool is_small;          /* by gk__small_mma_kernel */
   const char *refused;    /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
   /* Bytes of the work area of so many products. */
@@ -10851,17 +10940,15 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   return all >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
 
-/* Whether gk__half_path::run_small computes a product of half types faster than the strict kernels, and faster than
- * the other kernels of tensor cores with the copies that they need, whose launch takes the host longer than such a
- * product takes a GPU. Of 161 products it takes 0.91 of the time of the strict kernels. Of that with copies it takes
- * 0.55 where each multiprocessor has at most 1.3e5 multiply-adds, in tiles of 32 x 32, and 0.63 to 2.6e5; in CUDA
- * graphs, by wgmma, 0.87 and 1.07 (H200). Beyond that, to 4e5, it is 0.84, but 1.26 in graphs. With few tiles and a
- * long k the strict kernels, which split k further, take less: 27 x 83 x 523 0.77 (H100). */
-inline bool gk__is_small(const gk__product &p, int sms) {
-  const size_t most_k = 384, most_tile_depth = 256 * static_cast<size_t>(sms);
-  const size_t most_tiles = 4 * static_cast<size_t>(sms); /* a multiprocessor holds four blocks of one group */
-  const size_t tiles = gk__tile_count(p.m, p.n, 32, 32) * p.batch;
-  return p.is_half_type() && !p.is_thin() && p.k <= most_k && tiles <= most_tiles && tiles * p.k <= most_tile_depth;
+/* Whether gk__small_mma_kernel takes less time than the others, which copy operands first, or not. Each of its tiles
+ * reads its rows and columns from the caches by itself, so it is for few steps on each multiprocessor. In a batch whose
+ * products have few tiles it is for more, because other kernels leave most of a tile empty. FIGURES */
+inline bool gk__is_small(const gk__product &p, int sms, bool copies) {
+  const size_t most_k = copies ? 1024 : 512;
+  if (p.precision == GK_PRECISION_EMULATED || p.is_thin() || p.k > most_k) return false;
+  const size_t tiles = gk__tile_count(p.m, p.n, 16, 16), steps = gk__tile_count(p.k, 16);
+  const size_t most_steps = !copies ? (p.is_half_type() ? 2 : 8) : tiles > 8 ? 40 : 300;
+  return tiles * p.batch * steps <= most_steps * static_cast<size_t>(sms);
 }
 
 /* Whether tensor cores with the copies that they need are faster than kernels without. A copy is a launch of its own,
@@ -10889,7 +10976,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (plan.refused || !gk__asks_for_tensor(p) || plan.plan != GK_PLAN_AUTO || p.k == 0) return plan;
   if (gpu.tensor_plan == GK_PLAN_AUTO || (by_tma && !gk__wgmma_fits(p))) return plan;
   gk__product_plan strict = plan;
-  strict.is_small = gk__is_small(p, gpu.sms);
+  strict.is_small = gk__is_small(p, gpu.sms, true);
   if (strict.is_small) strict.precision = p.precision;
   if (!forced && !gk__tensor_pays(p, gpu)) return strict;
 
@@ -10909,7 +10996,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
   const bool copies = plan.a.wanted || plan.b.wanted;
-  if (!forced && copies && (strict.is_small || !gk__copy_pays(p, plan, by_tma))) return strict;
+  if (!forced && (copies ? strict.is_small || !gk__copy_pays(p, plan, by_tma) : gk__is_small(p, gpu.sms, false)))
+    return strict;
   return plan;
 }
 
@@ -11190,22 +11278,22 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
                               temporary, "gk_matmul", call->stream);
   }
 };
-/* Small products of half types (gk__is_small), by up to four groups of warps in a block, each with a partition of k: as
- * many as let all blocks run at once. Their operands are not prepared. */
-template <class Element> struct gk__half_block : gk__block_config<gk__accumulators_half<Element>, 32, 32, 4> {
-  static const int bk = 32, stages = 2;
-};
-template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1, Item> {
-  template <class Args> static cudaError_t run_small(Args p, gk__product_call *call) {
-    typedef gk__half_block<Item> Config;
-    const size_t blocks = gk__tile_count(p.m, p.n, Config::bm, Config::bn) * p.batch;
-    const size_t blocks_per_sm = gk_ceil_div(blocks, static_cast<size_t>(call->gpu.sms)), all = Config::groups;
-    const size_t room = static_cast<size_t>(call->gpu.smem_limit) / gk__ring_bytes<Config, Args>(),
-                 most = blocks_per_sm < all ? all / blocks_per_sm : 1;
-    const gk__split_k order = gk__split_evenly(p.k, room < most ? room : most, Config::bk);
-    p.partitions = order.partitions;
-    p.depth = order.depth;
-    return gk__matmul_tiles(gk__portable_kernel<Config, Args>(), p, call);
+/* Half types, and floats rounded to tf32. Small products (gk__is_small) have kernels of their own, whose operands are
+ * not prepared. As many warps share the k of a tile as have a step each, and as the multiprocessors hold at once. */
+template <int Preparation, class Element> struct gk__rounded_path : gk__tensor_path<Preparation, 1, Element> {
+  template <class Args> static cudaError_t run_small(const Args &p, gk__product_call *call) {
+    typedef gk__small_mma_tile tile;
+    const size_t tiles = gk__tile_count(p.m, p.n, tile::bm, tile::bn) * p.batch,
+                 steps = gk__tile_count(p.k, tile::depth);
+    int warps = 1;
+    while (warps < tile::most_warps && static_cast<size_t>(warps) < steps &&
+           tiles * static_cast<size_t>(warps) <= 24 * static_cast<size_t>(call->gpu.sms))
+      warps *= 2;
+    const auto launch = [=](const Args &panel, size_t blocks) {
+      return gk__launch_product(*call, GK__KERNEL(gk__small_mma_kernel<Args>), blocks, warps * 32,
+                                static_cast<size_t>(warps * tile::partials::bytes), panel);
+    };
+    return gk__launch_panels(p, tile::bm, tile::bn, 1, call, launch);
   }
 };
 
@@ -11213,8 +11301,8 @@ template <class Item> struct gk__half_path : gk__tensor_path<GK__PREPARE_COPY, 1
  * small and thin products run on them. */
 template <int Precision, class Item>
 struct gk__tensor_path_of : std::conditional<gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT,
-                                             gk__half_path<Item>, gk__no_path>::type {};
-template <> struct gk__tensor_path_of<GK_PRECISION_TF32, float> : gk__tensor_path<GK__PREPARE_TF32, 1, float> {};
+                                             gk__rounded_path<GK__PREPARE_COPY, Item>, gk__no_path>::type {};
+template <> struct gk__tensor_path_of<GK_PRECISION_TF32, float> : gk__rounded_path<GK__PREPARE_TF32, float> {};
 template <>
 struct gk__tensor_path_of<GK_PRECISION_EMULATED, float> : gk__tensor_path<GK__PREPARE_BF16_TERMS, 6, __nv_bfloat16> {};
 

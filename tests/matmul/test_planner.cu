@@ -220,9 +220,9 @@ TEST(planner_chooses_the_kernel) {
   EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
   EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_TF32, older), automatic);
   EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_TF32, hopper), wgmma);
-  EXPECT_EQ(plan_of(f32, 128, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(f32, 192, GK_PRECISION_TF32, hopper), wgmma);
   EXPECT_EQ(plan_of(f32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
-  EXPECT_EQ(plan_of(f32, 128, GK_PRECISION_TF32, ampere), mma);
+  EXPECT_EQ(plan_of(f32, 192, GK_PRECISION_TF32, ampere), mma);
   EXPECT_EQ(plan_of(f32, 129, GK_PRECISION_TF32, ampere), automatic);
   EXPECT_EQ(plan_of(f32, 256, GK_PRECISION_TF32, ampere), mma);
   EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_EMULATED, ampere), mma);
@@ -256,28 +256,38 @@ TEST(planner_chooses_the_kernel) {
   EXPECT(!hook_plan_product(thin, hopper).tensor());
 }
 
-/* Small products of half types: all tiles at once, a short k, no thin ones, and nothing that is asked for by name. */
+/* Small products of half types and tf32: few steps for each multiprocessor, a short k, no thin ones, and nothing that
+ * is asked for by name. */
 TEST(planner_finds_small_products) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, older = {40, 65536, GK_PLAN_AUTO};
   const auto small = [&](size_t m, size_t n, size_t k, gk_precision precision = GK_PRECISION_DEFAULT,
                          gk_plan plan = GK_PLAN_AUTO, size_t item_bytes = half_type) {
     return hook_plan_product(product_of(item_bytes, m, n, k, precision, plan), hopper).is_small;
   };
-  EXPECT(small(32, 32, 32) && small(127, 127, 127) && small(75, 75, 383));
-  EXPECT(small(32, 528 * 32 - 1, 33) && small(32, 132 * 32 - 1, 255));
-  EXPECT(small(190, 667, 146));  /* instead of copies */
-  EXPECT(!small(128, 128, 128)); /* needs no copies */
-  EXPECT(!small(32, 528 * 32 + 1, 33) && !small(32, 132 * 32 - 1, 257));
-  EXPECT(!small(75, 75, 385));
+  const auto small_tf32 = [&](size_t m, size_t n, size_t k) {
+    return small(m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO, f32);
+  };
+  /* Those that would be copied have up to 40 steps of 16 x 16 x 16. */
+  EXPECT(small(32, 32, 31) && small(127, 127, 127) && small(16, 40 * 132 * 16 - 1, 15));
+  EXPECT(!small(16, 40 * 132 * 16 + 1, 15) && !small(17, 40 * 132 * 16 - 1, 15) && !small(16, 40 * 132 * 16 - 1, 17));
+  EXPECT(small(75, 75, 1024) && !small(75, 75, 1025));
   EXPECT(!small(3, 75, 129) && small(3, 75, 127));
+  EXPECT(small_tf32(75, 75, 75) && small_tf32(75, 75, 1024) && !small_tf32(75, 75, 1025));
+  /* Others have up to 2 or 8. */
+  EXPECT(small(64, 64, 64) && small(128, 128, 64) && !small(128, 136, 64) && !small(128, 128, 128));
+  EXPECT(small_tf32(128, 128, 128) && small_tf32(176, 192, 128) && !small_tf32(192, 192, 128));
+  EXPECT(small_tf32(64, 64, 512) && !small_tf32(64, 64, 516));
   EXPECT(!small(75, 75, 75, GK_PRECISION_STRICT) && !small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_SIMT));
   EXPECT(!small(75, 75, 75, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA) && !small(75, 75, 0));
-  EXPECT(!small(75, 75, 75, GK_PRECISION_TF32, GK_PLAN_AUTO, f32));
-  hook_product batch = product_of(half_type, 33, 33, 33, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
-  batch.batch = 132;
-  EXPECT(hook_plan_product(batch, hopper).is_small && !hook_plan_product(batch, older).is_small);
-  batch.batch = 133;
-  EXPECT(!hook_plan_product(batch, hopper).is_small);
+  EXPECT(!small(75, 75, 75, GK_PRECISION_EMULATED, GK_PLAN_AUTO, f32));
+  const auto small_batch = [&](size_t m, size_t n, size_t k, size_t batch, const hook_matmul_gpu &gpu) {
+    hook_product p = product_of(half_type, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+    p.batch = batch;
+    return hook_plan_product(p, gpu).is_small;
+  };
+  EXPECT(small_batch(33, 33, 33, 195, hopper) && !small_batch(33, 33, 33, 196, hopper));
+  EXPECT(small_batch(31, 61, 33, 1650, hopper) && !small_batch(31, 61, 33, 1651, hopper)); /* of 8 tiles */
+  EXPECT(!small_batch(33, 33, 33, 10, older));
 }
 
 /* In a batch all products count, unless they leave most of a tile empty. */
@@ -388,7 +398,7 @@ TEST(planner_copies_what_is_not_aligned) {
   EXPECT_EQ(hook_plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
 }
 
-/* A small unaligned product runs on the strict kernels, which take any alignment: a copy would take longer. */
+/* A small unaligned product runs on kernels that take any alignment: a copy would take longer. */
 TEST(planner_copies_nothing_for_small_products) {
   const auto tensor = [](size_t item_bytes, size_t edge, size_t batch, size_t shift, bool wgmma) {
     const gk_precision precision = item_bytes == f32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
@@ -399,11 +409,11 @@ TEST(planner_copies_nothing_for_small_products) {
   };
   for (size_t item_bytes : {half_type, f32}) {
     const bool is_half = item_bytes == half_type;
-    EXPECT(tensor(item_bytes, 128, 1, 0, false) && tensor(item_bytes, 128, 1, 0, true)); /* no copies */
-    EXPECT(!tensor(item_bytes, 128, 1, 4, false) && !tensor(item_bytes, 128, 1, 4, true));
-    EXPECT(!tensor(item_bytes, is_half ? 320 : 352, 1, 4, false) &&
-           tensor(item_bytes, is_half ? 352 : 384, 1, 4, false));
-    EXPECT(!tensor(item_bytes, 320, 1, 4, true) && tensor(item_bytes, 352, 1, 4, true));
+    EXPECT(tensor(item_bytes, 192, 1, 0, false) && tensor(item_bytes, 192, 1, 0, true)); /* no copies */
+    EXPECT(!tensor(item_bytes, 192, 1, 4, false) && !tensor(item_bytes, 192, 1, 4, true));
+    EXPECT(!tensor(item_bytes, is_half ? 272 : 352, 1, 4, false) &&
+           tensor(item_bytes, is_half ? 288 : 384, 1, 4, false));
+    EXPECT(!tensor(item_bytes, is_half ? 272 : 320, 1, 4, true) && tensor(item_bytes, is_half ? 288 : 352, 1, 4, true));
     EXPECT(tensor(item_bytes, 128, 30, 4, false) && tensor(item_bytes, 128, 30, 4, true));
   }
 }
@@ -417,7 +427,7 @@ TEST(planner_of_narrow_products_that_need_copies) {
     p.b.k_major = true, p.b.leading_dim = k;
     return hook_plan_product(p, {132, 232448, GK_PLAN_WGMMA}).tensor();
   };
-  EXPECT(tensor(half_type, 1001, 9, 603, 4) && !tensor(half_type, 1001, 9, 150, 4));
+  EXPECT(tensor(half_type, 33, 9, 8192, 4) && !tensor(half_type, 33, 9, 4096, 4));
   EXPECT(tensor(half_type, 6378, 52, 2596, 4));
   EXPECT(!tensor(f32, 6378, 52, 2596, 4) && tensor(f32, 52, 8192, 8192, 4)); /* the second copies the small operand */
   EXPECT(tensor(f32, 6378, 52, 2596, 0) && tensor(f32, 6378, 77, 2596, 4) && tensor(f32, 6378, 52, 603, 4));

@@ -22,33 +22,27 @@ TEST(a_large_c_with_odd_rows) {
   check_exactly<__half, float>(p);
 }
 
-/* Products that are too small for the other kernels of tensor cores: partitions of k that begin, end and are empty at
- * any place in a stage, in tiles at the edge. */
+/* Products that are too small for the other kernels of tensor cores: warps with no step, one or several, of which the
+ * last may be partial, in tiles at the edge. */
 template <class T, class O> static void check_small(const problem &p) {
   gk_matmul_path path;
   const gk_matmul_opts o = p.opts(GK_PLAN_AUTO);
   EXPECT_OK(gk_matmul_plan(reinterpret_cast<T *>(256), reinterpret_cast<T *>(256), reinterpret_cast<O *>(512), p.m, p.n,
                            p.k, &o, &path));
-  EXPECT(path.plan == GK_PLAN_MMA && path.precision == GK_PRECISION_DEFAULT && !path.copies_a && !path.copies_b);
+  EXPECT(path.plan == GK_PLAN_MMA && path.precision == p.precision && !path.copies_a && !path.copies_b);
   EXPECT_EQ(path.scratch_bytes + path.work_bytes, size_t{0});
   check_exactly<T, O>(p);
 }
-template <class T, class O> static void check_small(int first_trans) {
-  for (size_t k : {1u, 15u, 16u, 17u, 31u, 33u, 95u, 129u, 255u, 384u}) {
+template <class T, class O> static void check_small(int first_trans, gk_precision precision = GK_PRECISION_DEFAULT) {
+  for (size_t k : {1u, 15u, 16u, 17u, 31u, 33u, 95u, 129u, 255u, 273u, 529u}) {
     if (test_slowed() && k % 4 != 1) continue;
     problem p = problem_of(33, 39, k);
     p.trans_a = (first_trans + static_cast<int>(k)) / 2 % 2, p.trans_b = (first_trans + static_cast<int>(k)) % 2;
     p.shift = k % 3, p.pad_a = k % 5, p.pad_c = k % 2, p.alpha = k % 7 ? 1 : 2, p.beta = k % 4 == 3;
-    p.batch = k > 100 ? 0 : 2;
+    p.batch = k > 100 ? 0 : 2, p.precision = precision;
     check_small<T, O>(p);
     p.max_blocks = 3;
     if (p.k == 129) check_exactly<T, O>(p);
-  }
-  /* With more tiles than multiprocessors, here four of each product, a block has fewer groups of warps. */
-  for (size_t tiles_per_sm : {2u, 4u}) {
-    problem p = problem_of(33, 39, 61);
-    p.batch = tiles_per_sm * static_cast<size_t>(this_gpu().sms) / 4;
-    check_small<T, O>(p);
   }
 }
 TEST(small_products) {
@@ -58,6 +52,17 @@ TEST(small_products) {
   require_plans<__nv_bfloat16, float>(GK_PRECISION_DEFAULT);
   check_small<__nv_bfloat16, __nv_bfloat16>(2);
   check_small<__nv_bfloat16, float>(3);
+  check_small<float, float>(0, GK_PRECISION_TF32);
+  check_small<float, float>(3, GK_PRECISION_TF32);
+}
+/* The more tiles, the fewer warps a block has, at last one. */
+TEST(many_small_products) {
+  require_plans<__half, float>(GK_PRECISION_DEFAULT);
+  for (size_t tiles_per_sm : {16u, 32u}) {
+    problem p = problem_of(31, 29, 17);
+    p.batch = tiles_per_sm * static_cast<size_t>(this_gpu().sms) / 4;
+    check_small<__half, float>(p);
+  }
 }
 
 /* Copies of operands, too, keep to max_blocks. */
@@ -135,11 +140,17 @@ TEST(several_tiles_and_stages) {
 
 /* --- accuracy ------------------------------------------------------------------------------------------------------*/
 
+/* The plans, and the one that the planner chooses: for a small product its own kernel. */
+template <class T> static std::vector<gk_plan> plans_and_auto(gk_precision precision) {
+  std::vector<gk_plan> plans = plans_of<T, float>(precision);
+  plans.push_back(GK_PLAN_AUTO);
+  return plans;
+}
 TEST(errors_stay_below_the_bounds) {
   const size_t m = 20, n = 24, k = 100;
   for (data which : {NORMAL, UNIFORM, SCALED, CANCELLING})
     for (gk_precision precision : {GK_PRECISION_TF32, GK_PRECISION_EMULATED})
-      for (gk_plan plan : plans_of<float, float>(precision)) {
+      for (gk_plan plan : plans_and_auto<float>(precision)) {
         problem p = problem_of(m, n, k, precision);
         p.trans_a = which & 1, p.trans_b = which >> 1;
         const double worst = worst_error(p, data_of<float>(which, 71, m, k), data_of<float>(which, 72, k, n), plan);
@@ -147,9 +158,7 @@ TEST(errors_stay_below_the_bounds) {
           test_fail(__FILE__, __LINE__,
                     sentence("data %d, precision %d, plan %d: %g of 2^-24", which, precision, plan, worst));
       }
-  std::vector<gk_plan> plans = plans_of<__half, float>(GK_PRECISION_DEFAULT);
-  plans.push_back(GK_PLAN_AUTO);
-  for (gk_plan plan : plans) {
+  for (gk_plan plan : plans_and_auto<__half>(GK_PRECISION_DEFAULT)) {
     const problem p = problem_of(m, n, k);
     EXPECT(worst_error(p, data_of<__half>(NORMAL, 71, m, k), data_of<__half>(NORMAL, 72, k, n), plan) <=
            bound_of(GK_PRECISION_DEFAULT, k));
@@ -225,7 +234,8 @@ static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
 }
 
 TEST(rounding_in_products) {
-  for (gk_plan plan : require_plans<float, float>(GK_PRECISION_TF32))
+  require_plans<float, float>(GK_PRECISION_TF32);
+  for (gk_plan plan : plans_and_auto<float>(GK_PRECISION_TF32))
     for (int trans = 0; trans < 4; trans++)
       for (size_t pad : {0u, 1u})
         for (bool in_b : {false, true}) check_rounding(plan, trans, pad, in_b);
