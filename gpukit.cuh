@@ -6286,39 +6286,46 @@ template <int TileRows, int TileCols, int Side> struct gk__accumulators {
   GK__D void multiply_step(const fragment &f) { gk__multiply_outer(value, f.a, f.b); }
 };
 
-/* The same where a warp multiplies WarpRows x WarpCols by mma.sync: what doubles and half types share. A lane holds
- * every fourth k of its rows and columns, and two neighbouring accumulators in every eighth row and column. Depth is
- * the k of one multiply_step(). */
-template <class Acc, int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
-struct gk__quad_accumulators {
+/* The same for doubles. A warp multiplies WarpRows x WarpCols, by mma.sync where tensor cores have fp64, else by FMAs.
+ * The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending order of k, whatever the k of
+ * one instruction is (a test checks this). Instructions with a larger k wait less often for their accumulators. A lane
+ * has two neighbouring accumulators in every eighth row and column. Depth is the k of one multiply_step(). */
+template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
+struct gk__accumulators_f64 {
   static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, vector_width = 2,
                    mma_cols = WarpCols / 8, vectors = WarpRows / 8 * mma_cols, depth = Depth, quads = Depth / 4;
   static const bool natural = true;
   static_assert(Depth % 4 == 0 && WarpRows % 16 == 0 && WarpCols % 8 == 0, "whole instructions");
-  Acc value[vectors][vector_width];
+  double value[vectors][vector_width];
   int first_row, first_col;
-  const Acc *a_tile, *b_tile;
-  int a_row, a_k, b_col, b_k; /* strides in shared memory */
-  struct fragment {
-    Acc a[WarpRows / 8][quads], b[mma_cols][quads];
-  };
-  GK__D explicit gk__quad_accumulators(int t) {
+  const double *a_tile, *b_tile; /* this thread's operands in the current stage */
+  int a_row, a_k, b_col, b_k;    /* strides in shared memory */
+  GK__D explicit gk__accumulators_f64(int t) {
     const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / WarpCols;
     first_row = warp_id / tile_warps_n * WarpRows + lane_id / 4;
     first_col = warp_id % tile_warps_n * WarpCols + lane_id % 4 * 2;
   }
   GK__D int row_idx(int r) const { return first_row + r / mma_cols * 8; }
   GK__D int col_idx(int r) const { return first_col + r % mma_cols * 8; }
-  GK__D void begin(const Acc *a, const Acc *b, bool a_is_k_major, bool b_is_k_major) {
-    const int pad = gk__row_padding<Acc, natural>::items, lane_id = static_cast<int>(threadIdx.x % 32);
+  GK__D void begin(const double *a, const double *b, bool a_is_k_major, bool b_is_k_major) {
+    const int pad = gk__row_padding<double, natural>::items;
     a_row = a_is_k_major ? TileDepth + pad : 1;
     a_k = a_is_k_major ? 1 : TileRows + pad;
     b_col = b_is_k_major ? TileDepth + pad : 1;
     b_k = b_is_k_major ? 1 : TileCols + pad;
     gk__clear(value);
+    find_operands(a, b);
+  }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 /* tensor cores multiply doubles */
+  GK__D void find_operands(const double *a, const double *b) {
+    const int lane_id = static_cast<int>(threadIdx.x % 32);
     a_tile = a + first_row * a_row + lane_id % 4 * a_k;
     b_tile = b + (first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k;
   }
+  /* A lane holds every fourth k of its rows and columns. */
+  struct fragment {
+    double a[WarpRows / 8][quads], b[mma_cols][quads];
+  };
   /* From k on. Past `end`, A is read as -0 and B as 0: adding their product, which is -0, changes no accumulator. */
   GK__D void load(fragment *f, int k, int end) const {
     GK__UNROLL
@@ -6327,69 +6334,55 @@ struct gk__quad_accumulators {
       const bool inside = end >= TileDepth || pos + static_cast<int>(threadIdx.x % 4) < end;
       GK__UNROLL
       for (int i = 0; i < WarpRows / 8; i++) {
-        const Acc x = a_tile[pos * a_k + i * 8 * a_row];
-        f->a[i][q] = inside ? x : Acc(-0.0);
+        const double x = a_tile[pos * a_k + i * 8 * a_row];
+        f->a[i][q] = inside ? x : -0.0;
       }
       GK__UNROLL
       for (int j = 0; j < mma_cols; j++) {
-        const Acc x = b_tile[pos * b_k + j * 8 * b_col];
-        f->b[j][q] = inside ? x : Acc(0);
+        const double x = b_tile[pos * b_k + j * 8 * b_col];
+        f->b[j][q] = inside ? x : 0;
       }
     }
   }
-};
-
-/* Those of doubles, with mma.sync where tensor cores have fp64, else with FMAs. The bits are the same: fp64 tensor
- * cores accumulate by fused multiply-adds in ascending order of k, whatever the k of one instruction is (a test checks
- * this). Instructions with a larger k wait less often for their accumulators. */
-template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
-struct gk__accumulators_f64 : gk__quad_accumulators<double, TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth> {
-  typedef gk__quad_accumulators<double, TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth> base;
-  static const int mma_cols = base::mma_cols, quads = base::quads;
-  GK__D explicit gk__accumulators_f64(int t) : base(t) {}
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 /* tensor cores multiply doubles */
-  GK__D void multiply_step(const typename base::fragment &f) {
+  GK__D void multiply_step(const fragment &f) {
 #if __CUDA_ARCH__ >= 900
     GK__UNROLL
     for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
       for (int j = 0; j < mma_cols; j++)
-        gk__ptx_mma_m16n8_f64<quads>(this->value[i * mma_cols + j], this->value[(i + 1) * mma_cols + j], f.a[i],
-                                     f.a[i + 1], f.b[j]);
+        gk__ptx_mma_m16n8_f64<quads>(value[i * mma_cols + j], value[(i + 1) * mma_cols + j], f.a[i], f.a[i + 1],
+                                     f.b[j]);
     }
 #else
     GK__UNROLL
     for (int q = 0; q < quads; q++) {
       GK__UNROLL
-      for (int r = 0; r < base::vectors; r++)
-        gk__ptx_mma_m8n8k4_f64(this->value[r], f.a[r / mma_cols][q], f.b[r % mma_cols][q]);
+      for (int r = 0; r < vectors; r++) gk__ptx_mma_m8n8k4_f64(value[r], f.a[r / mma_cols][q], f.b[r % mma_cols][q]);
     }
 #endif
   }
 #else
+  GK__D void find_operands(const double *a, const double *b) {
+    a_tile = a + first_row * a_row;
+    b_tile = b + first_col * b_col;
+  }
   /* Each thread has all k of its rows and columns. */
   struct fragment {
     double a[WarpRows / 8][Depth], b[WarpCols / 4][Depth];
     int depth;
   };
-  GK__D void begin(const double *a, const double *b, bool a_is_k_major, bool b_is_k_major) {
-    base::begin(a, b, a_is_k_major, b_is_k_major);
-    this->a_tile = a + this->first_row * this->a_row;
-    this->b_tile = b + this->first_col * this->b_col;
-  }
   GK__D void load(fragment *f, int k, int end) const {
     f->depth = end - k < Depth ? end - k : Depth;
     for (int l = 0; l < f->depth; l++) {
-      for (int i = 0; i < WarpRows / 8; i++) f->a[i][l] = this->a_tile[(k + l) * this->a_k + i * 8 * this->a_row];
-      for (int j = 0; j < WarpCols / 4; j++)
-        f->b[j][l] = this->b_tile[(k + l) * this->b_k + (j / 2 * 8 + j % 2) * this->b_col];
+      for (int i = 0; i < WarpRows / 8; i++) f->a[i][l] = a_tile[(k + l) * a_k + i * 8 * a_row];
+      for (int j = 0; j < WarpCols / 4; j++) f->b[j][l] = b_tile[(k + l) * b_k + (j / 2 * 8 + j % 2) * b_col];
     }
   }
   GK__D void multiply_step(const fragment &f) {
     for (int l = 0; l < f.depth; l++)
-      for (int r = 0; r < base::vectors; r++)
-        for (int i = 0; i < base::vector_width; i++)
-          this->value[r][i] = gk__fma(f.a[r / mma_cols][l], f.b[r % mma_cols * 2 + i][l], this->value[r][i]);
+      for (int r = 0; r < vectors; r++)
+        for (int i = 0; i < vector_width; i++)
+          value[r][i] = gk__fma(f.a[r / mma_cols][l], f.b[r % mma_cols * 2 + i][l], value[r][i]);
   }
 #endif
 };
