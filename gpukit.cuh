@@ -9392,53 +9392,17 @@ GK__D void gk__store_quads(const float *acc, const gk__quad_layout &layout, unsi
  * of four. */
 template <class Out> struct gk__wgmma_slab {
   static const unsigned bytes = gk__tensor_type<Out>::bytes, box_items = 128 / bytes, acc_count = 64 / bytes;
-  template <unsigned Slabs>
-  static GK__D void fill(unsigned char *slabs, const float *acc, const gk__quad_layout &layout) {
+  static GK__D void fill(unsigned char *slab, const float *acc, const gk__quad_layout &layout) {
     if (bytes == 4) {
-      gk__store_quads<4 * Slabs>(acc, layout, slabs);
+      gk__store_quads<4>(acc, layout, slab);
       return;
     }
     const unsigned lane_id = threadIdx.x % 32, row_idx = threadIdx.x % 128 / 32 * 16 + lane_id % 16;
     GK__UNROLL
-    for (unsigned i = 0; i < 4 * Slabs; i++, acc += 8)
-      gk__ptx_stmatrix_x4(gk__shared_address(slabs) + gk__swizzled_boxes::word_at(row_idx, 2 * i + lane_id / 16) * 16,
+    for (unsigned i = 0; i < 4; i++, acc += 8)
+      gk__ptx_stmatrix_x4(gk__shared_address(slab) + gk__swizzled_boxes::word_at(row_idx, 2 * i + lane_id / 16) * 16,
                           gk__pack_pair<Out>(acc[0], acc[1]), gk__pack_pair<Out>(acc[2], acc[3]),
                           gk__pack_pair<Out>(acc[4], acc[5]), gk__pack_pair<Out>(acc[6], acc[7]));
-  }
-  /* Stores Slabs slabs that are beside each other to C of any alignment, from (row0, col0) on. A warp stores a row at a
-   * time, by words. If a row of half types does not begin at a word of C, its first and its last element are stored by
-   * themselves, because other threads store the other halves of these words. */
-  template <unsigned Slabs, class Epilogue>
-  static GK__D void store(const unsigned char *slabs, const Epilogue &epilogue, size_t row0, size_t col0) {
-    const unsigned lane_id = threadIdx.x % 32, row_items = Slabs * box_items;
-    if (row0 >= epilogue.m || col0 >= epilogue.n) return;
-    const unsigned row_end = epilogue.m - row0 < 64 ? static_cast<unsigned>(epilogue.m - row0) : 64,
-                   first_row = threadIdx.x % 128 / 32 * 16;
-    const unsigned item_count = epilogue.n - col0 < row_items ? static_cast<unsigned>(epilogue.n - col0) : row_items;
-    Out *dest = epilogue.dest + (row0 + first_row) * epilogue.leading_dim + col0;
-    GK__UNROLL_BY(4)
-    for (unsigned i = first_row; i < first_row + 16; i++, dest += epilogue.leading_dim) {
-      const unsigned odd = bytes == 2 ? reinterpret_cast<uintptr_t>(dest) / 2 % 2 : 0;
-      GK__UNROLL
-      for (unsigned slab = 0; slab < Slabs; slab++) {
-        const unsigned word_idx = slab * 32 + lane_id, item_idx = word_idx * (4 / bytes) + odd;
-        const unsigned low = word_of(slabs, i, word_idx), high = word_of(slabs, i, (word_idx + 1) % (Slabs * 32));
-        const unsigned word = bytes == 2 ? __funnelshift_r(low, high, odd * 16) : low;
-        if (i >= row_end) break;
-        if (odd && word_idx == 0) store_half(dest, low);
-        if (item_idx + 4 / bytes <= item_count)
-          *reinterpret_cast<unsigned *>(dest + item_idx) = word;
-        else if (bytes == 2 && item_idx < item_count)
-          store_half(dest + item_idx, word);
-      }
-    }
-  }
-  static GK__D unsigned word_of(const unsigned char *slabs, unsigned row_idx, unsigned word_idx) {
-    const unsigned pos = gk__swizzled_boxes::word_at(row_idx, word_idx / 4) * 4 + word_idx % 4;
-    return reinterpret_cast<const unsigned *>(slabs)[pos];
-  }
-  static GK__D void store_half(Out *dest, unsigned word) {
-    *reinterpret_cast<unsigned short *>(dest) = static_cast<unsigned short>(word & 0xffff);
   }
 };
 
@@ -9508,19 +9472,10 @@ template <int Distance, int Blocks, int Count> GK__D void gk__shift_accumulators
   for (int i = Distance; i < Blocks * Count; i++)
     acc[(i - Distance) / Count][(i - Distance) % Count] = acc[i / Count][i % Count];
 }
-/* Waits before and after accumulators are stored to the slabs. A warp then stores 16 rows of C to global memory. They
- * are those of its own accumulators, except if an operand is in registers. */
-template <class Shape> GK__D void gk__wgmma_sync_staging(unsigned group) {
-  if (Shape::in_registers::value)
-    gk__ptx_bar_sync<128>(1 + group);
-  else
-    __syncwarp();
-}
 /* The epilogue of a consumer warpgroup, whose accumulators are Blocks tiles of 64 rows. It has two slabs of shared
- * memory, and stores C in one of three ways. TMA stores one slab while the other one is filled. Where C is not aligned
- * as TMA requires, threads store the slabs; the third way would take 1.01 times as long there, up to 1.25 (H200). With
- * a beta, both slabs together hold a tile of 64 x 64 floats, and threads load and store C in whole rows, which takes
- * 0.6 to 0.9 of the time of loading C by accumulators. */
+ * memory. Without a beta, where C is aligned as TMA requires, TMA stores one slab while the other one is filled. Else
+ * both slabs together hold a tile of 64 x 64 floats, and threads load and store C in whole rows, which takes 0.6 to 0.9
+ * of the time of loading C by accumulators. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
 GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Blocks][Count],
                            const gk__wgmma_work_tile &work, const gk__quad_layout &layout, unsigned group,
@@ -9531,7 +9486,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Bloc
   const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   unsigned char *const staging = pipe.staging + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0;
-  if (p.output.beta == 0) {
+  if (p.tma_store) {
     GK__UNROLL
     for (unsigned e = 0; e < Blocks; e++) {
       GK__UNROLL
@@ -9539,15 +9494,13 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Bloc
       if (!std::is_same<Func, gk__identity>::value)
         gk__wgmma_apply(epilogue, acc[e], layout, work.row_idx + e * 64, work.col_idx);
     }
-  }
-  if (p.tma_store) {
     GK__UNROLL
     for (unsigned i = 0; i < Blocks * slabs; i++, pipe.slabs_stored++) {
       const unsigned distance = i % slabs * slab_type::acc_count * 2;
       unsigned char *const slab = staging + pipe.slabs_stored % 2 * slab_bytes;
       if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<1>();
       gk__ptx_bar_sync<128>(1 + group);
-      slab_type::template fill<1>(slab, acc[i / slabs] + i % slabs * slab_type::acc_count, layout);
+      slab_type::fill(slab, acc[i / slabs] + i % slabs * slab_type::acc_count, layout);
       gk__ptx_fence_proxy_async();
       gk__ptx_bar_sync<128>(1 + group);
       if (threadIdx.x % 128 == 0) {
@@ -9558,20 +9511,6 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Bloc
                                                 col0 + box * slab_type::box_items, row0, work.batch, work.matrix_idx);
         gk__ptx_cp_async_bulk_commit_group();
       }
-    }
-  } else if (p.output.beta == 0) {
-    const unsigned store_slabs = slabs % 2 == 0 ? 2 : 1, store_count = store_slabs * slab_type::acc_count;
-    static_assert(!Shape::in_registers::value || store_slabs == 2, "a transposed tile is stored in boxes of 64 rows");
-    GK__UNROLL_BY(1)
-    for (unsigned i = 0; i < Blocks * Count / store_count; i++) {
-      const size_t distance = i % (Count / store_count) * store_count * 2;
-      gk__wgmma_sync_staging<Shape>(group);
-      slab_type::template fill<store_slabs>(staging, acc[0], layout);
-      gk__wgmma_sync_staging<Shape>(group);
-      slab_type::template store<store_slabs>(staging, epilogue,
-                                             work.row_idx + i / (Count / store_count) * 64 + distance * down,
-                                             work.col_idx + distance * (1 - down));
-      gk__shift_accumulators<store_count>(acc);
     }
   } else {
     GK__UNROLL_BY(1)
