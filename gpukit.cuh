@@ -5779,18 +5779,14 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   /* Stores those of Width neighbours of a row that are in the matrix. */
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
     if (row_idx >= m || col_idx >= n) return;
-    Out *const target = dest + row_idx * leading_dim + col_idx;
-    const size_t room = n - col_idx;
-    if (room >= Width && takes_vectors<Width>()) {
+    if (n - col_idx >= Width && takes_vectors<Width>()) {
       store_vector(row_idx, col_idx, acc);
-    } else {
-      GK__UNROLL
-      for (int i = 0; i < Width; i++) {
-        if (static_cast<size_t>(i) >= room) continue;
-        Acc value = scale(acc[i]);
-        if (beta != Acc(0)) value = add_old(value, target[i]);
-        target[i] = result(value, row_idx, col_idx + static_cast<size_t>(i));
-      }
+      return;
+    }
+    GK__UNROLL
+    for (size_t i = 0; i < Width; i++) {
+      const Acc one[1] = {acc[i]};
+      if (i < n - col_idx) store_vector(row_idx, col_idx + i, one);
     }
   }
 };
