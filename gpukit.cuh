@@ -10868,24 +10868,24 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   return all >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
 
-/* Whether gk__small_mma_kernel takes less time than the others, which copy operands first, or not. Each of its tiles
- * reads its rows and columns from the caches by itself, so it is for few steps on each multiprocessor. In a batch whose
- * products have few tiles it is for more, because other kernels leave most of a tile empty. FIGURES */
-inline bool gk__is_small(const gk__product &p, int sms, bool copies) {
-  const size_t most_k = copies ? 1024 : 512;
+/* Whether gk__small_mma_kernel takes less time than the others, for which an operand that is not aligned is copied or
+ * split. Each of its tiles reads its rows and columns from the caches by itself, so it is for few steps on each
+ * multiprocessor; for more in a batch whose products have few tiles, because other kernels leave most of a tile empty.
+ * Without it, random products of up to 6e7 multiply-adds take 1.58 times as long (half types; tf32: 1.34), multiples of
+ * 16 1.16 (1.21), all with edges from 32 to 8192 1.17 (1.13), and batches with edges from 16 to 130 1.15 (1.06). Of
+ * those 640, 13 take at least 1.04 times as long with it, at most 1.39 times (H200, CUDA graphs). */
+inline bool gk__is_small(const gk__product &p, int sms, bool aligned) {
+  const size_t most_k = aligned ? 512 : 1536;
   if (p.precision == GK_PRECISION_EMULATED || p.is_thin() || p.k > most_k) return false;
   const size_t tiles = gk__tile_count(p.m, p.n, 16, 16), steps = gk__tile_count(p.k, 16);
-  const size_t most_steps = !copies ? (p.is_half_type() ? 2 : 8) : tiles > 8 ? 40 : 300;
+  const size_t most_steps = aligned ? (p.is_half_type() ? 2 : 8) : tiles > 8 ? 40 : 300;
   return tiles * p.batch * steps <= most_steps * static_cast<size_t>(sms);
 }
 
 /* Whether tensor cores with the copies that they need are faster than kernels without. A copy is a launch of its own,
- * so the product has to be large enough. Tiles of 32 x 32 count, which the other kernels compute whole, too. Of
- * 200 products of bfloat16 below 1e8 multiply-adds, the choices by these limits and by gk__is_small take 3.5 % (wgmma)
- * and 3.0 % (mma.sync) longer than the best of the three kinds of kernels, in CUDA graphs 2.7 and 0.9 %; of 106 narrow
- * ones of tf32, by wgmma, 2.6 and 3.6 % (H200). Large copies do not stay in L2: with them a narrow product of tf32
- * takes longer than a strict one (6378 x 52 x 2598: 1.2 to 1.5 times as long, by storage order; 6378 x 77 x 2598: 0.8).
- */
+ * so the product has to be large enough. Tiles of 32 x 32 count, which the other kernels compute whole, too. Large
+ * copies do not stay in L2: with them a narrow product of tf32 takes longer than a strict one (6378 x 52 x 2598: 1.2 to
+ * 1.5 times as long, by storage order; 6378 x 77 x 2598: 0.8; H200). */
 inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bool by_tma) {
   const size_t narrow = 64, large_copy = size_t(20) << 20;
   if (p.precision == GK_PRECISION_TF32 && (p.m <= narrow || p.n <= narrow) && plan.work_bytes(1) >= large_copy)
@@ -10904,7 +10904,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (plan.refused || !gk__asks_for_tensor(p) || plan.plan != GK_PLAN_AUTO || p.k == 0) return plan;
   if (gpu.tensor_plan == GK_PLAN_AUTO || (by_tma && !gk__wgmma_fits(p))) return plan;
   gk__product_plan strict = plan;
-  strict.is_small = gk__is_small(p, gpu.sms, true);
+  strict.is_small = gk__is_small(p, gpu.sms, false);
   if (strict.is_small) strict.precision = p.precision;
   if (!forced && !gk__tensor_pays(p, gpu)) return strict;
 
@@ -10923,10 +10923,10 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
-  const bool copies = plan.a.wanted || plan.b.wanted;
-  if (!forced && (copies ? strict.is_small || !gk__copy_pays(p, plan, by_tma) : gk__is_small(p, gpu.sms, false)))
-    return strict;
-  return plan;
+  if (forced) return plan;
+  const bool copies = plan.a.wanted || plan.b.wanted, aligned = !copies && plan.a.split == 1;
+  if (gk__is_small(p, gpu.sms, aligned)) return strict;
+  return copies && !gk__copy_pays(p, plan, by_tma) ? strict : plan;
 }
 
 /* Finds gpu->tensor_plan. `kernel` is one by mma.sync, and least_code the lowest architecture that has its
