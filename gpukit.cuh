@@ -8907,7 +8907,8 @@ template <class Element> struct gk__small_mma_operand {
   }
 };
 /* Adds up the warps' partials, and stores the tile. */
-template <class Epilogue> GK__D void gk__store_small_mma_tile(const float *partials, int warps, const Epilogue &tile) {
+template <class Epilogue>
+GK__D void gk__store_small_mma_tile(const float *partials, int warps, const Epilogue &epilogue) {
   typedef gk__small_mma_tile shape;
   typedef gk__vector<float, 2> vector;
   const int row_vectors = shape::bn / 2, pitch = shape::partials::pitch / 2, warp_vectors = shape::bm * pitch;
@@ -8916,29 +8917,29 @@ template <class Epilogue> GK__D void gk__store_small_mma_tile(const float *parti
     const vector *const from = reinterpret_cast<const vector *>(partials) + i / row_vectors * pitch + i % row_vectors;
     float total[2] = {};
     GK__UNROLL_BY(1)
-    for (int first = 0; first < warps; first += 4) {
+    for (int base = 0; base < warps; base += 4) {
       GK__UNROLL
-      for (int j = first; j < first + 4; j++) { /* no branches: the loads do not wait for each other */
+      for (int j = base; j < base + 4; j++) { /* no branches: the loads do not wait for each other */
         vector x = {};
         if (j < warps) x = from[j * warp_vectors];
         total[0] = gk__arithmetic<float>::add(total[0], x.value[0]);
         total[1] = gk__arithmetic<float>::add(total[1], x.value[1]);
       }
     }
-    tile.store(static_cast<size_t>(i / row_vectors), static_cast<size_t>(i % row_vectors * 2), total);
+    epilogue.store(static_cast<size_t>(i / row_vectors), static_cast<size_t>(i % row_vectors * 2), total);
   }
 }
 template <class Args>
 __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small_mma_kernel(Args p) {
-  typedef gk__small_mma_tile tile;
+  typedef gk__small_mma_tile shape;
   typedef typename Args::item_type Element;
   typedef gk__small_mma_operand<Element> operand;
   GK_DYNAMIC_SHARED(float, partials);
   const int lane_id = static_cast<int>(gk_lane()), warp_id = static_cast<int>(threadIdx.x / 32),
-            warps = static_cast<int>(blockDim.x / 32), step = warps * tile::depth, lane_k = lane_id % 4 * 4;
-  const gk__work_tile work = gk__work_tile_of<tile>(p, blockIdx.x);
-  int left = static_cast<int>(p.k) - warp_id * tile::depth; /* of k, for this warp and those after it */
-  const size_t first_k = static_cast<size_t>(warp_id * tile::depth + lane_k), k_step = static_cast<size_t>(step);
+            warps = static_cast<int>(blockDim.x / 32), block_k = warps * shape::depth, lane_k = lane_id % 4 * 4;
+  const gk__work_tile work = gk__work_tile_of<shape>(p, blockIdx.x);
+  int left = static_cast<int>(p.k) - warp_id * shape::depth; /* of k, for this warp and those after it */
+  const size_t first_k = static_cast<size_t>(warp_id * shape::depth + lane_k), k_step = static_cast<size_t>(block_k);
   operand a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, first_k);
   operand b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, first_k);
   gk__wait_for_earlier_work();
@@ -8949,25 +8950,26 @@ __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small
   }
   float sums[2][4] = {};
   GK__UNROLL_BY(1)
-  for (; left > 0; left -= step) {
+  for (; left > 0; left -= block_k) {
     unsigned of_a[2][operand::words], of_b[2][operand::words];
     a.get_words(of_a);
     b.get_words(of_b);
-    if (left > step) { /* the loads of the next step run during the products of this one */
-      a.load(left - step - lane_k, k_step);
-      b.load(left - step - lane_k, k_step);
+    if (left > block_k) { /* the loads of the next step run during the products of this one */
+      a.load(left - block_k - lane_k, k_step);
+      b.load(left - block_k - lane_k, k_step);
     }
     GK__UNROLL
     for (int e = 0; e < operand::words; e += 2) {
-      const unsigned rows[4] = {of_a[0][e], of_a[1][e], of_a[0][e + 1], of_a[1][e + 1]};
+      const unsigned a_words[4] = {of_a[0][e], of_a[1][e], of_a[0][e + 1], of_a[1][e + 1]};
       GK__UNROLL
-      for (int j = 0; j < 2; j++) gk__mma_sync<Element>(sums[j], rows, of_b[j][e], of_b[j][e + 1]);
+      for (int j = 0; j < 2; j++) gk__mma_sync<Element>(sums[j], a_words, of_b[j][e], of_b[j][e + 1]);
     }
   }
   GK__UNROLL
   for (int i = 0; i < 8; i++) {
-    const int row_idx = warp_id * tile::bm + lane_id / 4 + i % 4 / 2 * 8, col_idx = i / 4 * 8 + lane_id % 4 * 2 + i % 2;
-    partials[row_idx * tile::partials::pitch + col_idx] = sums[i / 4][i % 4];
+    const int row_idx = warp_id * shape::bm + lane_id / 4 + i % 4 / 2 * 8,
+              col_idx = i / 4 * 8 + lane_id % 4 * 2 + i % 2;
+    partials[row_idx * shape::partials::pitch + col_idx] = sums[i / 4][i % 4];
   }
   __syncthreads();
   gk__store_small_mma_tile(partials, warps, p.epilogue_of_c(work.batch).from(work.row0, work.col0));
@@ -11210,18 +11212,18 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
  * not prepared. As many warps share the k of a tile as have a step each, and as the multiprocessors hold at once. */
 template <int Preparation, class Element> struct gk__rounded_path : gk__tensor_path<Preparation, 1, Element> {
   template <class Args> static cudaError_t run_small(const Args &p, gk__product_call *call) {
-    typedef gk__small_mma_tile tile;
-    const size_t tiles = gk__tile_count(p.m, p.n, tile::bm, tile::bn) * p.batch,
-                 steps = gk__tile_count(p.k, tile::depth);
+    typedef gk__small_mma_tile shape;
+    const size_t tiles = gk__tile_count(p.m, p.n, shape::bm, shape::bn) * p.batch,
+                 steps = gk__tile_count(p.k, shape::depth);
     int warps = 1;
-    while (warps < tile::most_warps && static_cast<size_t>(warps) < steps &&
+    while (warps < shape::most_warps && static_cast<size_t>(warps) < steps &&
            tiles * static_cast<size_t>(warps) <= 24 * static_cast<size_t>(call->gpu.sms))
       warps *= 2;
     const auto launch = [=](const Args &panel, size_t blocks) {
       return gk__launch_product(*call, GK__KERNEL(gk__small_mma_kernel<Args>), blocks, warps * 32,
-                                static_cast<size_t>(warps * tile::partials::bytes), panel);
+                                static_cast<size_t>(warps * shape::partials::bytes), panel);
     };
-    return gk__launch_panels(p, tile::bm, tile::bn, 1, call, launch);
+    return gk__launch_panels(p, shape::bm, shape::bn, 1, call, launch);
   }
 };
 
