@@ -10880,7 +10880,9 @@ inline bool gk__is_small(const gk__product &p, int sms, bool aligned) {
   const size_t most_k = aligned ? 512 : 1536;
   if (p.precision == GK_PRECISION_EMULATED || p.is_thin() || p.k > most_k) return false;
   const size_t tiles = gk__tile_count(p.m, p.n, 16, 16), steps = gk__tile_count(p.k, 16);
-  const size_t most_steps = aligned ? (p.is_half_type() ? 2 : 8) : tiles > 8 ? 40 : 300;
+  const bool full = tiles == 4 * gk__tile_count(p.m, p.n, 32, 32), natural = p.a.k_major && !p.b.k_major;
+  const bool few = tiles <= 8 && !(p.is_float() && natural && full); /* those are gk__small_kernel's */
+  const size_t most_steps = aligned ? (p.is_half_type() ? 2 : 8) : few ? 300 : 40;
   return tiles * p.batch * steps <= most_steps * static_cast<size_t>(sms);
 }
 

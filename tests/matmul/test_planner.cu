@@ -289,6 +289,12 @@ TEST(planner_finds_small_products) {
   EXPECT(small_batch(33, 33, 33, 195, hopper) && !small_batch(33, 33, 33, 196, hopper));
   EXPECT(small_batch(31, 61, 33, 1650, hopper) && !small_batch(31, 61, 33, 1651, hopper)); /* of 8 tiles */
   EXPECT(!small_batch(33, 33, 33, 10, older));
+  const auto small_floats = [&](size_t m, size_t n, bool b_is_k_major) {
+    hook_product p = product_of(f32, m, n, 32, GK_PRECISION_TF32, GK_PLAN_AUTO);
+    p.batch = 1000, p.b.k_major = b_is_k_major;
+    return hook_plan_product(p, hopper).is_small;
+  };
+  EXPECT(!small_floats(32, 32, false) && small_floats(32, 32, true) && small_floats(16, 32, false));
 }
 
 /* In a batch all products count, unless they leave most of a tile empty. */
