@@ -3432,7 +3432,7 @@ template <class Acc> struct gk__slot {
   static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
   gk__word16 words[word16_count];
 };
-/* The last parameter of kernels whose blocks pass values: a scratch, or zeros if one block alone passes none. */
+/* The last parameter of kernels whose blocks pass values: a scratch; or zeros in a launch that passes none. */
 template <class Acc> struct gk__slot_memory {
   gk__state *state;
   gk__slot<Acc> *slots;
@@ -3839,9 +3839,9 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
 /* What one thread contributes to the partial of its block, element by element: for computed inputs, and for arrays that
- * are not loaded as 16-byte words. The order of operations is that of other arrays. All elements of a full tile are
- * loaded or computed before the first is used, if they fit into registers, so that the loads overlap: sums of float3
- * take 0.70 of the time, but those of 40 bytes 1.4 times (H200). */
+ * are not loaded as 16-byte words. The order of operations is that of other arrays. If the elements of a full tile fit
+ * into registers, all are loaded or computed before the first is used, so that the loads overlap: sums of float3 take
+ * 0.70 of the time. Elements of 40 bytes do not fit: their sums would take 1.4 times as long (H200). */
 template <class Input, class Operator, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_items(const Input &input, size_t n, const Operator &operation) {
   typedef gk__item_type<Input> Item;
@@ -6589,8 +6589,7 @@ template <int Rows, int Cols> struct gk__padded_rows {
  * TMA. */
 struct gk__swizzled_boxes {
   static const int box_bytes = 64 * 128;
-  static const int batch_vectors =
-      2; /* fewer, because each of Hopper's kernels has this code for products with a beta */
+  static const int batch_vectors = 2; /* fewer, because each of Hopper's kernels has this code beside stores by TMA */
   static GK__D unsigned word_at(unsigned row_idx, unsigned word_idx, unsigned box_rows = 64) {
     return word_idx / 8 * (box_rows * 8) + row_idx * 8 + (word_idx % 8 ^ row_idx % 8);
   }
@@ -7909,8 +7908,8 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
  * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that
  * is split into terms, is first copied to the work area of the scratch; and so is one of two MN-major operands of tf32
  * on Hopper. This pass runs at memory bandwidth, and costs less than a product that reads such an operand directly. But
- * Hopper's kernels can read an unaligned K-major A. tf32 is rounded as it is loaded, by TMA or by the reader of
- * fragments. */
+ * Hopper's kernels can read an unaligned K-major A, and small products have a kernel that reads any operand. tf32 is
+ * rounded as it is loaded, by TMA or by the reader of fragments. */
 
 /* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). For wgmma: the kind
  * of its instruction; map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7 FLOAT32,
@@ -8861,15 +8860,16 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
 
 /* --- Tensor cores: small products -------------------------------------------------------------------------------
  *
- * A block computes a tile of 16 x 16, and its warps share k: in a step a warp multiplies 16 of k, which
- * its lanes load from global memory to the registers of mma.sync, element by element. So the operands may begin
- * anywhere, and the product is one launch. The partials of the warps are added up in shared memory, in their order. */
+ * A block computes a tile of 16 x 16, and its warps share k. In a step a warp multiplies 16 of k. Its lanes load the
+ * elements from global memory to the registers of mma.sync, one by one. So the operands may begin anywhere, and the
+ * product is one launch. The block adds up the partials of its warps in the order of the warps, from shared memory. */
 struct gk__small_mma_tile {
   static const int bm = 16, bn = 16, depth = 16, most_warps = 16;
   typedef gk__padded_rows<bm, bn> partials; /* of a warp */
 };
-/* What a lane has of 16 rows of A, or columns of B, in a step: four neighbours in k of the rows lane / 4 and that + 8.
- * PTX gives other k to a lane. But they are the same for both operands, so only the order of the products changes. */
+/* What a lane has of 16 rows of A, or columns of B, in a step: four neighbours in k of row lane / 4, and of the row 8
+ * below. mma.sync expects other k there. But the k are the same for both operands, so only the order of the products
+ * changes. */
 template <class Element> struct gk__small_mma_operand {
   static const int words = static_cast<int>(sizeof(Element)); /* of four elements */
   const Element *from[2];
@@ -8885,7 +8885,8 @@ template <class Element> struct gk__small_mma_operand {
       from[i] = data + (row_idx < last ? row_idx : last) * (k_major ? leading_dim : 1) + k * k_stride;
     }
   }
-  /* Loads the elements of a step, of which `left` have a k before the end of k, and moves on by k_step. */
+  /* Loads the elements of a step, and moves on by k_step. Only the first `left` of four are before the end of k; the
+   * others are 0. */
   GK__D void load(int left, size_t k_step) {
     GK__UNROLL
     for (int i = 0; i < 2; i++) {
@@ -9471,9 +9472,9 @@ template <int Distance, int Blocks, int Count> GK__D void gk__shift_accumulators
     acc[(i - Distance) / Count][(i - Distance) % Count] = acc[i / Count][i % Count];
 }
 /* The epilogue of a consumer warpgroup, whose accumulators are Blocks tiles of 64 rows. It has two slabs of shared
- * memory. Without a beta, where C is aligned as TMA requires, TMA stores one slab while the other one is filled. Else
- * both slabs together hold a tile of 64 x 64 floats, and threads load and store C in whole rows, which takes 0.6 to 0.9
- * of the time of loading C by accumulators. */
+ * memory. Without a beta, where C is aligned as TMA requires, TMA stores one slab while the other one is filled.
+ * Otherwise both slabs together hold a tile of 64 x 64 floats, and threads load and store C in whole rows, which takes
+ * 0.6 to 0.9 of the time of loading C by accumulators. */
 template <class Shape, class Out, class Func, int Blocks, int Count>
 GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Blocks][Count],
                            const gk__wgmma_work_tile &work, const gk__quad_layout &layout, unsigned group,
@@ -10752,7 +10753,7 @@ inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == 
 struct gk__product_plan {
   gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else what the caller asked of the strict kernels */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor-core kernel */
-  gk__operand_copy a, b;  /* none for the strict kernels */
+  gk__operand_copy a, b;  /* none for the strict kernels and for small products */
   bool is_small;          /* by gk__small_mma_kernel */
   const char *refused;    /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
@@ -10844,15 +10845,15 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
            "2^28 tiles of 64 x 64";
   return NULL;
 }
-/* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
- * nothing, except where TMA reads a large operand faster than threads do. Operand preparation and its launches take as
- * long as a small or a thin product (gk__plan_product counts it); splitting an element into bf16 terms takes
- * as long as 128 (wgmma) or 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices between
- * emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as long
- * (H200).
+/* Whether gk__wgmma_kernel or gk__mma_kernel is faster than the strict kernels. A thin product reads its large operand
+ * once, so it gains nothing, except where TMA reads a large operand faster than threads do. Operand preparation and its
+ * launches take as long as a small or a thin product (gk__plan_product counts it); splitting an element into bf16 terms
+ * takes as long as 128 (wgmma) or 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices
+ * between emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as
+ * long (H200).
  *
  * In a batch the multiply-adds of all products count. A tile of 64 x 64 takes as long if a product leaves most of it
- * empty, so tiny ones of tf32 stay strict: those below 40^3 (mma.sync: 45^3), and up to 64^3 if wgmma needs copies. Of
+ * empty, so tiny ones of tf32 are slower: those below 40^3 (mma.sync: 45^3), and up to 64^3 if wgmma needs copies. Of
  * 1000 products of 40^3 to 64^3 wgmma takes 0.39 to 0.82 of the time of the strict kernels, but 1.3 to 1.45 with
  * copies; of half types, 16^3 to 32^3, 0.92 to 0.65 (H200). */
 inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
@@ -10870,12 +10871,13 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   return all >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
 
-/* Whether gk__small_mma_kernel takes less time than the others, for which an operand that is not aligned is copied or
- * split. Each of its tiles reads its rows and columns from the caches by itself, so it is for few steps on each
- * multiprocessor; for more in a batch whose products have few tiles, because other kernels leave most of a tile empty.
- * Without it, random products of up to 6e7 multiply-adds take 1.58 times as long (half types; tf32: 1.34), multiples of
- * 16 1.16 (1.21), all with edges from 32 to 8192 1.17 (1.13), and batches with edges from 16 to 130 1.15 (1.06). Of
- * those 640, 13 take at least 1.04 times as long with it, at most 1.39 times (H200, CUDA graphs). */
+/* Whether gk__small_mma_kernel takes less time than the others. aligned: they read both operands as they are. Otherwise
+ * they copy or split one, or are the strict kernels. Each tile of the small kernel reads its rows and columns from the
+ * caches by itself, so it is for few steps on each multiprocessor. If a batch has products of few tiles, it is for more
+ * steps, because other kernels leave most of a tile empty. Without it, random products of up to 6e7 multiply-adds take
+ * 1.58 times as long (half types; tf32: 1.34), multiples of 16 1.16 (1.21), all with edges from 32 to 8192 1.17 (1.13),
+ * and batches with edges from 16 to 130 1.15 (1.06). Of those 640, 13 take at least 1.04 times as long with it, at most
+ * 1.39 times (H200, CUDA graphs). */
 inline bool gk__is_small(const gk__product &p, int sms, bool aligned) {
   const size_t most_k = aligned ? 512 : 1536;
   if (p.precision == GK_PRECISION_EMULATED || p.is_thin() || p.k > most_k) return false;
@@ -11210,8 +11212,9 @@ template <int Preparation, int Products, class Element> struct gk__tensor_path :
                               temporary, "gk_matmul", call->stream);
   }
 };
-/* Half types, and floats rounded to tf32. Small products (gk__is_small) have kernels of their own, whose operands are
- * not prepared. As many warps share the k of a tile as have a step each, and as the multiprocessors hold at once. */
+/* Half types, and floats rounded to tf32. Small products (gk__is_small) have a kernel of their own, whose operands are
+ * not prepared. A power of two of warps shares the k of a tile: enough for one step each, but several only as long as a
+ * multiprocessor gets at most 48 warps, which most GPUs hold at once. */
 template <int Preparation, class Element> struct gk__rounded_path : gk__tensor_path<Preparation, 1, Element> {
   template <class Args> static cudaError_t run_small(const Args &p, gk__product_call *call) {
     typedef gk__small_mma_tile shape;
@@ -11229,8 +11232,8 @@ template <int Preparation, class Element> struct gk__rounded_path : gk__tensor_p
   }
 };
 
-/* The kernels by tensor cores that are compiled for a call of this precision. The strict kernels always are, because
- * small and thin products run on them. */
+/* The kernels by tensor cores that are compiled for a call of this precision. The strict kernels always are: thin
+ * products run on them, and all others where there are no tensor cores. */
 template <int Precision, class Item>
 struct gk__tensor_path_of : std::conditional<gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT,
                                              gk__rounded_path<GK__PREPARE_COPY, Item>, gk__no_path>::type {};

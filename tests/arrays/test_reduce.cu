@@ -1,4 +1,4 @@
-/* gk_reduce: the same bits whatever the alignment, the grid, the stream and the run; special values, functors of one's
+/* gk_reduce: the same bits whatever the alignment, the stream and the run; special values, functors of one's
  * own, scratch, streams, graphs, errors. Every operator with every type is in test_reduce_types.cu. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"

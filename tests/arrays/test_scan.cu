@@ -1,5 +1,5 @@
 /* gk_scan_inclusive, _exclusive and _exclusive_init: every type, around the edges of tiles and of groups of tiles, in
- * place and misaligned, in the order of the operands, and with the same bits on any grid, stream and run. */
+ * place and misaligned, in the order of the operands, and with the same bits on any stream and run. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 

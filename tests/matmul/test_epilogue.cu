@@ -69,7 +69,8 @@ template <gk_precision Precision, class Func, class T, class Out> static void ch
     EXPECT_SAME(got, expected, "%s, %zu x %zu x %zu, batch %zu", name, p.m, p.n, p.k, p.batch);
   }
 }
-/* By the plan that the planner chooses, which is a strict one for small products, and on tensor cores. */
+/* By each plan on tensor cores, and by the one that the planner chooses: for small products their own kernel, or for
+ * emulated fp32 a strict one. */
 template <gk_precision Precision, class Func, class T, class Out> static void check_both(const char *name) {
   for (gk_plan plan : require_plans<T, Out>(Precision)) check<Precision, Func, T, Out>(plan, name);
   check<Precision, Func, T, Out>(GK_PLAN_AUTO, name);

@@ -91,7 +91,7 @@ TEST(tiles_of_tf32) {
 }
 
 /* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored by
- * TMA, by threads if its rows are odd, and by threads that load it first if there is a beta. The last tiles are partial,
+ * TMA, or by threads if its rows are odd or there is a beta, with which they load it first. The last tiles are partial,
  * and blocks compute several tiles. A split A is two strided matrices of aligned rows if B is K-major, too, and otherwise
  * sixteen. */
 template <class S, class E, class O> static void check_tile(int trans, bool odd, bool has_beta, bool splits) {
