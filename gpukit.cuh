@@ -130,8 +130,9 @@
  *   Same bits    Reduce, scan and strict matmul with the operators of section 6 give the same bits on every run, every
  *                GPU, every grid, and without a GPU: n (or m, n, k), the types and the operator alone determine the
  *                order of the arithmetic. Products on tensor cores (half types; float where asked for) give the same
- *                bits on every run of one build on one GPU model. A NaN is a NaN, of unspecified sign and payload.
- *                Builds with --use_fast_math or -ftz=true are excluded.
+ *                bits on every run of one build on one GPU model, but other ones if an operand begins elsewhere or the
+ *                batch is larger. A NaN is a NaN, of unspecified sign and payload. Builds with --use_fast_math or
+ *                -ftz=true are excluded.
  *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 +
  *                110 times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes.
  *                On random data the total error stays below log2(n) times that (tests/arrays/test_accuracy.cu, against
@@ -10909,10 +10910,10 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   plan.refused = gk__refuse_product(p, gpu);
   if (plan.refused || !gk__asks_for_tensor(p) || plan.plan != GK_PLAN_AUTO || p.k == 0) return plan;
   if (gpu.tensor_plan == GK_PLAN_AUTO || (by_tma && !gk__wgmma_fits(p))) return plan;
-  gk__product_plan strict = plan;
-  strict.is_small = gk__is_small(p, gpu.sms, false);
-  if (strict.is_small) strict.precision = p.precision;
-  if (!forced && !gk__tensor_pays(p, gpu)) return strict;
+  gk__product_plan otherwise = plan; /* by the strict kernels, or by the small one */
+  otherwise.is_small = gk__is_small(p, gpu.sms, false);
+  if (otherwise.is_small) otherwise.precision = p.precision;
+  if (!forced && !gk__tensor_pays(p, gpu)) return otherwise;
 
   const bool tf32 = p.precision == GK_PRECISION_TF32;
   plan.precision = p.precision;
@@ -10923,7 +10924,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   const bool both_k_major = p.precision == GK_PRECISION_EMULATED && !by_tma;
   plan.a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
   plan.b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
-  if (!forced && p.is_thin() && (plan.a.wanted || plan.b.wanted)) return strict; /* a copy takes as long as it */
+  if (!forced && p.is_thin() && (plan.a.wanted || plan.b.wanted)) return otherwise; /* a copy takes as long as it */
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
    * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
   if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))
@@ -10931,8 +10932,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (plan.a.split > 1) plan.a.wanted = false;
   if (forced) return plan;
   const bool copies = plan.a.wanted || plan.b.wanted, aligned = !copies && plan.a.split == 1;
-  if (gk__is_small(p, gpu.sms, aligned)) return strict;
-  return copies && !gk__copy_pays(p, plan, by_tma) ? strict : plan;
+  if (gk__is_small(p, gpu.sms, aligned)) return otherwise;
+  return copies && !gk__copy_pays(p, plan, by_tma) ? otherwise : plan;
 }
 
 /* Finds gpu->tensor_plan. `kernel` is one by mma.sync, and least_code the lowest architecture that has its
