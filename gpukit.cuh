@@ -8945,7 +8945,8 @@ __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small
   operand a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, first_k);
   operand b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, first_k);
   gk__wait_for_earlier_work();
-  if (!p.max_blocks) gk__let_later_work_start(); /* else the next kernel's blocks would exceed the limit */
+  /* A grid that half fills 132 multiprocessors is small. A limit on blocks counts those of the next kernel, too. */
+  if (gridDim.x <= (1u << 17) / blockDim.x && !p.max_blocks) gk__let_later_work_start();
   if (left > 0) {
     a.load(left - lane_k, k_step);
     b.load(left - lane_k, k_step);
