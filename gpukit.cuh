@@ -10881,11 +10881,13 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
  * and batches with edges from 16 to 130 1.15 (1.06). Of those 640, 13 take at least 1.04 times as long with it, at most
  * 1.39 times (H200, CUDA graphs). */
 inline bool gk__is_small(const gk__product &p, int sms, bool aligned) {
+  typedef gk__small_mma_tile shape;
+  typedef gk__small_block strict_shape; /* of gk__small_kernel, which keeps full tiles of floats */
   const size_t most_k = aligned ? 512 : 1536;
   if (p.precision == GK_PRECISION_EMULATED || p.is_thin() || p.k > most_k) return false;
-  const size_t tiles = gk__tile_count(p.m, p.n, 16, 16), steps = gk__tile_count(p.k, 16);
-  const bool full = tiles == 4 * gk__tile_count(p.m, p.n, 32, 32), natural = p.a.k_major && !p.b.k_major;
-  const bool few = tiles <= 8 && !(p.is_float() && natural && full); /* those are gk__small_kernel's */
+  const size_t tiles = gk__tile_count(p.m, p.n, shape::bm, shape::bn), steps = gk__tile_count(p.k, shape::depth);
+  const bool full = tiles == 4 * gk__tile_count(p.m, p.n, strict_shape::bm, strict_shape::bn);
+  const bool natural = p.a.k_major && !p.b.k_major, few = tiles <= 8 && !(p.is_float() && natural && full);
   const size_t most_steps = aligned ? (p.is_half_type() ? 2 : 8) : few ? 300 : 40;
   return tiles * p.batch * steps <= most_steps * static_cast<size_t>(sms);
 }
