@@ -5679,7 +5679,7 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  *   gk__matmul_kernel           any      strict: all the rest, floats by FMAs, doubles by tensor cores from sm_80 on
  *   gk__small_mma_kernel        sm_80    small products of half types (f16 from sm_75 on) and tf32
  *   gk__mma_kernel              sm_80    half types (f16 from sm_75 on), tf32, emulated fp32
- *   gk__wgmma_kernel            sm_90a   the same
+ *   gk__wgmma_kernel            sm_90a   the same in code for sm_90a, but for some tf32 (gk__mma_beats_wgmma)
  *   gk__prepare_kernel          any      copies, rounds or splits operands for these two, where they need it
  *   gk__reduce_partials_kernel  any      adds up partitions of k that different blocks have computed
  * ==================================================================================================================*/
@@ -7098,7 +7098,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a those by mma.sync. The host recognises it by its static shared memory, of which a
+ * code, and in code for sm_90a most of those by mma.sync. The host recognises it by its static shared memory, of which a
  * functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
 #define GK__EMPTY_BYTES 40960
 #define GK__EMPTY_KERNEL                                                                                               \
@@ -7114,7 +7114,7 @@ template <class... Params> cudaError_t gk__find_code(const gk__kernel<Params...>
   };
   return kernel.cache->code.get(code, find);
 }
-/* Never launched: it stands for the kernels by mma.sync, for calls that only plan a product. */
+/* Never launched: it stands for the kernels by mma.sync, which a call that only plans a product does not compile. */
 template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
 #ifdef GK__PASS_SM_90A
   GK__EMPTY_KERNEL;
@@ -7908,7 +7908,7 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
  *
  * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that
  * is split into terms, is first copied to the work area of the scratch; and so is one of two MN-major operands of tf32
- * on Hopper. This pass runs at memory bandwidth, and costs less than a product that reads such an operand directly. But
+ * for wgmma. This pass runs at memory bandwidth, and costs less than a product that reads such an operand directly. But
  * Hopper's kernels can read an unaligned K-major A, and small products have a kernel that reads any operand. tf32 is
  * rounded as it is loaded, by TMA or by the reader of fragments. */
 
@@ -8632,11 +8632,18 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
   }
 }
 
+/* Code for sm_90a has the small tile of tf32 (gk__mma_beats_wgmma), and wgmma in place of the others. */
+template <class Element, class Config> struct gk__has_mma_code {
+#ifdef GK__PASS_SM_90A
+  static const bool value = std::is_same<Element, float>::value && Config::bm == 64;
+#else
+  static const bool value = true;
+#endif
+};
 /* One tile and one partition of k. The grid has tiles along x and partitions along y: with one index for both, ptxas
  * orders the main loops in another way, and half types with the small tile take 1.01 to 1.07 times as long (H200). */
 template <class Element, class Config, class Out, class Func>
-__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
-#ifndef GK__PASS_SM_90A
+GK__D void gk__mma_block(const gk__tensor_args<Element, Out, Func> &p, std::true_type) {
   typedef typename Config::shared_tile shared_tile;
   const size_t stage_depth = GK__STAGE_ROW_BYTES / gk__tensor_type<Element>::bytes;
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
@@ -8666,10 +8673,14 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tenso
   acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
   gk__store_work_tile<shared_tile>(c_tile, p, work);
-#else
+}
+template <class Element, class Config, class Out, class Func>
+GK__D void gk__mma_block(const gk__tensor_args<Element, Out, Func> &, std::false_type) {
   GK__EMPTY_KERNEL;
-  (void)p;
-#endif
+}
+template <class Element, class Config, class Out, class Func>
+__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
+  gk__mma_block<Element, Config>(p, std::integral_constant<bool, gk__has_mma_code<Element, Config>::value>());
 }
 
 /* The configurations of a type, in the order of gk__mma_tiles::costs(). Only half types have a middle one. */
@@ -8795,12 +8806,17 @@ template <int Products, class Element> gk__mma_tile gk__mma_tile_at(int config) 
   if (config == GK__SMALL_TILE) return gk__mma_tile_of<Element, typename tiles::small_config>();
   return gk__mma_tile_of<Element, typename tiles::middle_config>();
 }
+/* Whether a GPU's code has this configuration: see gk__has_mma_code. */
+inline bool gk__has_mma_tile(int config, const gk__matmul_gpu &gpu) {
+  return config == GK__SMALL_TILE || gpu.tensor_plan != GK_PLAN_WGMMA;
+}
 /* Gives *plans every plan of a product, with its time by such costs. */
 template <int Products, class Element, class Plans>
 void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t n, size_t k, size_t batch,
                        const gk__matmul_gpu &gpu) {
   for (int i = 0; i < gk__mma_tiles<Products, Element>::config_count; i++)
-    gk__plan_mma_config(plans, i, gk__mma_tile_at<Products, Element>(i), costs[i], m, n, k, batch, gpu);
+    if (gk__has_mma_tile(i, gpu))
+      gk__plan_mma_config(plans, i, gk__mma_tile_at<Products, Element>(i), costs[i], m, n, k, batch, gpu);
 }
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
@@ -8849,7 +8865,8 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
   if (cut->plan.config < 0)
     return GK__INVALID("gk_matmul: this GPU has %d bytes of shared memory for a block, too few", call->gpu.smem_limit);
   for (int config = 0; config < tiles::config_count; config++) {
-    if (p.batch > 1 || config == GK__SMALL_TILE) continue; /* the waves of small tiles are short */
+    if (p.batch > 1 || config == GK__SMALL_TILE || !gk__has_mma_tile(config, call->gpu))
+      continue; /* the waves of small tiles are short */
     const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
     const size_t resident = gk__resident_blocks(mma_tile, tiles::costs()[config], call->gpu);
     cut->cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
@@ -9016,7 +9033,6 @@ struct gk__no_path {
   template <class... Params> static unsigned hopper(const Params &...) { return 0; }
   template <class... Params> static cudaError_t run(const Params &...) { return cudaErrorNotSupported; }
   template <class... Params> static cudaError_t run_small(const Params &...) { return cudaErrorNotSupported; }
-  template <class> static cudaError_t find_plan(gk__matmul_gpu *) { return cudaSuccess; }
 };
 
 #ifdef GK__HOPPER_BUILD
@@ -10905,6 +10921,33 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
   const double least_half = by_tma ? 1e7 : 2e7, least_tf32 = by_tma ? 3.5e7 : 5e7;
   return each * static_cast<double>(p.batch) >= (p.is_half_type() ? least_half : least_tf32);
 }
+/* Plans how the kernel of plan->plan reads the operands. */
+inline void gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
+  const bool tf32 = p.precision == GK_PRECISION_TF32, by_tma = plan->plan == GK_PLAN_WGMMA;
+  /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
+   * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
+  const bool one_k_major = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
+  const bool both_k_major = p.precision == GK_PRECISION_EMULATED && !by_tma;
+  plan->a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
+  plan->b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
+  /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
+   * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
+  if (by_tma && (tf32 ? !plan->b.k_major : p.is_half_type() && !(plan->b.k_major && plan->a.wanted)))
+    plan->a.split = gk__plan_strided_reads(p, plan->a.wanted);
+  if (plan->a.split > 1) plan->a.wanted = false;
+}
+/* Whether tf32 with aligned operands takes less time by gk__mma_kernel, of which code for sm_90a has the small tile,
+ * than by gk__wgmma_kernel. That one needs a K-major operand. If neither is, it waits for a transposed copy: 31
+ * products of at most 16 stages for each multiprocessor take 0.80 of the time without it, at most 1.16 times as long,
+ * and 17 batches with edges of up to 320 0.58 to 0.95. If one is K-major, 21 products of up to one tile for each
+ * multiprocessor and six stages take 0.94 of the time (H200, CUDA graphs). */
+inline bool gk__mma_beats_wgmma(const gk__product &p, size_t sms) {
+  const size_t tiles = gk__tile_count(p.m, p.n, 64, 64), stages = gk__tile_count(p.k, 32), edge = 320;
+  if (p.precision != GK_PRECISION_TF32 || (p.a.k_major && p.b.k_major)) return false;
+  if (p.a.k_major || p.b.k_major) return p.batch == 1 && tiles <= sms && stages <= 6;
+  return gk__saturated_product(gk__saturated_product(tiles, stages), p.batch) <= 16 * sms ||
+         (p.batch > 1 && p.m <= edge && p.n <= edge);
+}
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool forced = gk__is_tensor(p.plan), by_tma = gpu.tensor_plan == GK_PLAN_WGMMA;
@@ -10918,33 +10961,26 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (otherwise.is_small) otherwise.precision = p.precision;
   if (!forced && !gk__tensor_pays(p, gpu)) return otherwise;
 
-  const bool tf32 = p.precision == GK_PRECISION_TF32;
   plan.precision = p.precision;
   plan.plan = gpu.tensor_plan;
-  /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
-   * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
-  const bool one_k_major = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
-  const bool both_k_major = p.precision == GK_PRECISION_EMULATED && !by_tma;
-  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
-  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
-  if (!forced && p.is_thin() && (plan.a.wanted || plan.b.wanted)) return otherwise; /* a copy takes as long as it */
-  /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
-   * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
-  if (by_tma && (tf32 ? !plan.b.k_major : p.is_half_type() && !(plan.b.k_major && plan.a.wanted)))
-    plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
-  if (plan.a.split > 1) plan.a.wanted = false;
+  gk__plan_operands(p, &plan);
   if (forced) return plan;
   const bool copies = plan.a.wanted || plan.b.wanted, aligned = !copies && plan.a.split == 1;
+  if (!aligned && p.is_thin()) return otherwise; /* a copy takes as long as it */
   if (gk__is_small(p, gpu.sms, aligned)) return otherwise;
+  if (by_tma && gk__mma_beats_wgmma(p, static_cast<size_t>(gpu.sms))) {
+    gk__product_plan by_mma = plan;
+    by_mma.plan = GK_PLAN_MMA;
+    gk__plan_operands(p, &by_mma);
+    if (!by_mma.a.wanted && !by_mma.b.wanted) return by_mma;
+  }
   return copies && !gk__copy_pays(p, plan, by_tma) ? otherwise : plan;
 }
 
-/* Finds gpu->tensor_plan. `kernel` is one by mma.sync, and least_code the lowest architecture that has its
- * instructions. Code for sm_90a has the kernels by wgmma instead, and gk__find_code then gives -1. */
-template <class... Params>
-cudaError_t gk__find_tensor_plan(const gk__kernel<Params...> &kernel, int least_code, gk__matmul_gpu *gpu) {
+/* Finds gpu->tensor_plan. least_code: the lowest architecture that has the instructions by mma.sync of the type. */
+template <int> cudaError_t gk__find_tensor_plan(int least_code, gk__matmul_gpu *gpu) {
   int code = 0;
-  GK_TRY(gk__failed(gk__find_code(kernel, &code), "gk_matmul"));
+  GK_TRY(gk__failed(gk__find_code(GK__KERNEL(gk__code_kernel<0>), &code), "gk_matmul"));
   gpu->tensor_plan = code >= least_code ? GK_PLAN_MMA : GK_PLAN_AUTO;
 #ifdef GK__HOPPER_BUILD
   if (code < 0 && gk__tensor_map_encoder()) gpu->tensor_plan = GK_PLAN_WGMMA;
@@ -11194,12 +11230,6 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p
 }
 /* A kind of product on tensor cores. Arguments are checked and memory is allocated before the first launch. */
 template <int Preparation, int Products, class Element> struct gk__tensor_path : gk__no_path {
-  template <class Args> static cudaError_t find_plan(gk__matmul_gpu *gpu) {
-    typedef typename gk__mma_tiles<Products, Element>::small_config config;
-    return gk__find_tensor_plan(
-        GK__KERNEL(gk__mma_kernel<Element, config, typename Args::out_type, typename Args::func_type>),
-        gk__tensor_type<Element>::code, gpu);
-  }
   template <class Args> static cudaError_t run(const Args &p, const gk__product_plan &plan, gk__product_call *call) {
     gk__cut_plan<gk__mma_plan> mma_cut;
     GK_TRY(gk__plan_work_area(plan, p.batch, call));
@@ -11364,11 +11394,8 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   const gk__product product = {sizeof(Item), m, n, p.k, p.batch, from_a, from_b, options.precision, options.plan};
   gk__matmul_gpu gpu = gk__matmul_gpu();
   GK_TRY(gk__find_matmul_gpu(&gpu));
-  /* If the call is only described, the kernels of its precision may not be compiled: another one stands for them. */
-  const int least_code = gk__tensor_type<gk__tensor_element<Item>>::code;
   if (gk__asks_for_tensor(product))
-    GK_TRY(path ? gk__find_tensor_plan(GK__KERNEL(gk__code_kernel<0>), least_code, &gpu)
-                : tensor_path::template find_plan<args>(&gpu));
+    GK_TRY(gk__find_tensor_plan<0>(gk__tensor_type<gk__tensor_element<Item>>::code, &gpu));
   const gk__product_plan plan = gk__plan_product(product, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
@@ -13568,7 +13595,7 @@ GK__SAVED_MACROS(GK__POP)
  *           Other bits than before: tensor-core products of few tiles and a long k by mma.sync, emulated ones by
  *           mma.sync, large ones, which may be computed in two parts, batches that tensor cores now compute, and strict
  *           products whose k is split into other partitions.
- *           GK_PLAN_MMA is an error in code for sm_90a, which has the kernels by wgmma alone.
+ *           GK_PLAN_MMA is an error in code for sm_90a, which multiplies by wgmma.
  *           Fixed: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
  *   0.1.0   the six areas
  * ==================================================================================================================*/

@@ -158,7 +158,7 @@ TEST(plan_of_a_product) {
   device_array<__half> a(not_numbers<__half>(3)), c(3);
   gk_matmul_path path;
   const std::vector<gk_plan> plans = plans_of<__half, __half>(GK_PRECISION_DEFAULT);
-  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 200, 200, 200, NULL, &path));
+  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 256, 256, 256, NULL, &path));
   EXPECT_EQ(static_cast<int>(path.plan), static_cast<int>(plans.empty() ? GK_PLAN_AUTO : plans.back()));
   EXPECT_EQ(static_cast<int>(path.precision),
             static_cast<int>(plans.empty() ? GK_PRECISION_STRICT : GK_PRECISION_DEFAULT));

@@ -220,7 +220,8 @@ TEST(planner_chooses_the_kernel) {
   EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
   EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_TF32, older), automatic);
   EXPECT_EQ(plan_of(f32, 4096, GK_PRECISION_TF32, hopper), wgmma);
-  EXPECT_EQ(plan_of(f32, 192, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(f32, 224, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(f32, 192, GK_PRECISION_TF32, hopper), mma);
   EXPECT_EQ(plan_of(f32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
   EXPECT_EQ(plan_of(f32, 192, GK_PRECISION_TF32, ampere), mma);
   EXPECT_EQ(plan_of(f32, 129, GK_PRECISION_TF32, ampere), automatic);
@@ -331,7 +332,7 @@ TEST(planner_asks_for_the_code) {
   const auto plan_from = [](int least_code) {
     hook_matmul_gpu gpu = this_gpu();
     EXPECT(gpu.sms > 0);
-    EXPECT_OK(hook_find_tensor_plan(HOOK_KERNEL(hook_code_kernel<0>), least_code, &gpu));
+    EXPECT_OK(hook_find_tensor_plan<0>(least_code, &gpu));
     return static_cast<int>(gpu.tensor_plan);
   };
   cudaFuncAttributes attributes;
@@ -466,6 +467,33 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 2); /* aligned to sectors, as it is large */
   EXPECT_EQ(copies(4100, 4096, 4100, 0, 0), 0);
   EXPECT_EQ(copies(4096, 4096, 4097, 0, 0), 0);
+}
+
+/* TF32 by code for sm_90a goes to mma.sync, where wgmma would wait for a transposed copy that is long beside the
+ * product, or has little to do. */
+TEST(planner_transposes_for_large_products_of_tf32) {
+  const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA};
+  const auto by_mma = [&](size_t m, size_t n, size_t k, int trans, size_t batch = 1,
+                          gk_precision precision = GK_PRECISION_TF32, gk_plan asked = GK_PLAN_AUTO) {
+    hook_product p = product_of(precision == GK_PRECISION_DEFAULT ? half_type : f32, m, n, k, precision, asked);
+    p.batch = batch, p.a.stride = m * k, p.b.stride = k * n;
+    p.a.k_major = !(trans & 1), p.a.leading_dim = p.a.k_major ? k : m;
+    p.b.k_major = trans >> 1, p.b.leading_dim = p.b.k_major ? k : n;
+    const hook_product_plan plan = hook_plan_product(p, hopper);
+    EXPECT(plan.tensor());
+    EXPECT(plan.plan == GK_PLAN_WGMMA || !(plan.a.wanted || plan.b.wanted));
+    return plan.plan == GK_PLAN_MMA;
+  };
+  EXPECT(by_mma(33 * 64, 64, 2048, 1) && !by_mma(33 * 64, 64, 2052, 1) && !by_mma(33 * 64 + 4, 64, 2048, 1));
+  EXPECT(by_mma(320, 320, 384, 1, 1000) && !by_mma(324, 320, 384, 1, 1000) && !by_mma(320, 324, 384, 1, 1000));
+  EXPECT(by_mma(512, 512, 64, 1, 16) && !by_mma(512, 512, 64, 1, 17));
+  for (int trans : {0, 3}) {
+    EXPECT(by_mma(704, 704, 192, trans) && !by_mma(704, 704, 196, trans) && !by_mma(704, 772, 192, trans));
+    EXPECT(!by_mma(704, 704, 192, trans, 2));
+  }
+  EXPECT(!by_mma(704, 704, 192, 2) && !by_mma(288, 4192, 64, 1, 1, GK_PRECISION_DEFAULT));
+  EXPECT(!by_mma(288, 4192, 64, 1, 1, GK_PRECISION_TF32, GK_PLAN_WGMMA));
+  EXPECT(!by_mma(1024, 1024, 256, 1, 1, GK_PRECISION_EMULATED));
 }
 
 /* Operands whose rows are not aligned to sectors are copied if TMA would read most of them several times. */

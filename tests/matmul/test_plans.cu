@@ -87,10 +87,12 @@ template <int Products, class Element> static void check_mma_plans() {
   numbers draw = {Products};
   for (size_t i = 0; i < 20000; i++) {
     const size_t m = draw.edge(), n = draw.edge(), k = draw.edge() * (i % 3 ? 1 : 64), batch = i % 4 ? 1 : draw.edge();
-    const hook_matmul_gpu gpu = {sms[i % 5], limits[i / 5 % 4], GK_PLAN_MMA};
+    const bool by_wgmma = i / 20 % 2; /* code for sm_90a has the small tile alone */
+    const hook_matmul_gpu gpu = {sms[i % 5], limits[i / 5 % 4], by_wgmma ? GK_PLAN_WGMMA : GK_PLAN_MMA};
     if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
     const hook_mma_plan plan = hook_cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
-    EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= HOOK_MATMUL_PARTITIONS);
+    EXPECT(by_wgmma ? plan.config == HOOK_SMALL_TILE : plan.config >= 0);
+    EXPECT(plan.partitions >= 1 && plan.partitions <= HOOK_MATMUL_PARTITIONS);
     EXPECT((plan.product_bytes == 0) == (plan.partitions == 1));
     EXPECT(plan.product_bytes <= HOOK_PARTIALS_BYTES / batch);
     EXPECT(HOOK_STATE_BYTES + HOOK_REDUCE_BYTES + plan.product_bytes <= gk_matmul_scratch_bytes());
