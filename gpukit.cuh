@@ -2053,8 +2053,6 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
 inline void gk__forget_error(cudaError_t earlier) {
   if (earlier == cudaSuccess) cudaGetLastError();
 }
-/* Raises the kernel's limit of dynamic shared memory if smem bytes exceed it, or says why that is impossible. */
-GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
 /* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name,
                                         const cudaLaunchConfig_t &launch);
@@ -2076,12 +2074,19 @@ template <class Value> struct gk__per_device {
     return cudaSuccess;
   }
 };
-/* What is known of a kernel on each device: whether it may start while earlier work runs (1 or -1), and for which
- * architecture its code for this device was compiled (80: compute_80; -1: the body is empty, see section 19). */
+/* What is known of a kernel on each device: whether it may start while earlier work runs (1 or -1), for which
+ * architecture its code for this device was compiled (80: compute_80; -1: the body is empty, see section 19), and its
+ * limit of dynamic shared memory in bytes. */
 struct gk__kernel_cache {
   gk__per_device<signed char> overlaps;
-  gk__per_device<int> code;
+  gk__per_device<int> code, smem_limit;
 };
+/* Raises the kernel's limit of dynamic shared memory if smem bytes exceed it, or says why that is impossible. To ask
+ * CUDA for the limit takes a tenth of the time of a launch, so the cache, if there is one, keeps it. */
+GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, gk__kernel_cache *cache, const char *name, size_t smem);
+/* After a launch has failed by cudaErrorInvalidValue: cudaDeviceReset takes back the limit that the cache has. If it
+ * did, raises it again; otherwise returns the error. */
+GPUKIT_DEF cudaError_t gk__restore_smem_limit(const void *kernel, const char *name, size_t smem);
 /* *attribute_count becomes 1 if the kernel may be launched while earlier work runs, and otherwise 0. */
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attribute_count);
 /* A scratch has the state of section 16 in front, then the slots of reductions, then those of scans or the partials of
@@ -2155,10 +2160,10 @@ GPUKIT_DEF bool gk__compare_report(size_t n, const gk__comparison &comparison, g
   X(gk_matmul_work_bytes)
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__failed_later) X(gk__no_memory) X(gk__allow_smem)                 \
-  X(gk__after_launch) X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory)             \
-  X(gk__compare) X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy) X(gk__refuse_capture)         \
-  X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear)    \
-  X(gk__array_has)
+  X(gk__restore_smem_limit) X(gk__after_launch) X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch)       \
+  X(gk__check_memory) X(gk__compare) X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy)           \
+  X(gk__refuse_capture) X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy)                   \
+  X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -2558,7 +2563,7 @@ cudaError_t gk__launch_kernel(const char *name, const gk__kernel<Params...> &ker
   const void *const address = kernel.address();
   gk__clear_detail();
   if (grid_dim.x == 0 || grid_dim.y == 0 || grid_dim.z == 0) return cudaSuccess;
-  GK_TRY(gk__allow_smem(address, name, smem));
+  GK_TRY(gk__allow_smem(address, kernel.cache, name, smem));
   cudaLaunchAttribute attributes[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
   cudaLaunchConfig_t config = {grid_dim, block_dim, smem, stream, attributes, 0};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -2570,7 +2575,12 @@ cudaError_t gk__launch_kernel(const char *name, const gk__kernel<Params...> &ker
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {kernel.cluster_blocks, 1, 1};
   }
-  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel.function, static_cast<Params>(args)...);
+  const auto launch = [&] { return cudaLaunchKernelEx(&config, kernel.function, static_cast<Params>(args)...); };
+  if (code == cudaSuccess) code = launch();
+  if (code == cudaErrorInvalidValue && kernel.cache && smem) {
+    code = gk__restore_smem_limit(address, name, smem);
+    if (code == cudaSuccess) code = launch();
+  }
   return gk__after_launch(code, address, name, config);
 }
 template <class... Params, class... Args>
@@ -7098,8 +7108,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a most of those by mma.sync. The host recognises it by its static shared memory, of which a
- * functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
+ * code, and in code for sm_90a most of those by mma.sync. The host recognises it by its static shared memory, of which
+ * a functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
 #define GK__EMPTY_BYTES 40960
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
@@ -8851,26 +8861,41 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
   gk__each_mma_plan<Products, Element>(&cheapest, gk__mma_tiles<Products, Element>::costs(), m, n, k, batch, gpu);
   return cheapest.plan;
 }
+/* What a plan depends on. */
+struct gk__mma_query {
+  size_t m, n, k, batch;
+  gk__matmul_gpu gpu;
+  bool operator==(const gk__mma_query &other) const {
+    return m == other.m && n == other.n && k == other.k && batch == other.batch && gpu.sms == other.gpu.sms &&
+           gpu.smem_limit == other.gpu.smem_limit && gpu.tensor_plan == other.gpu.tensor_plan;
+  }
+};
+/* The configuration to use; or two, if it is faster to cut the product after whole waves of a tile. */
+template <int Products, class Element> gk__cut_plan<gk__mma_plan> gk__cut_mma_plan(const gk__mma_query &query) {
+  typedef gk__mma_tiles<Products, Element> tiles;
+  const double launch_us = 2;
+  const auto choose = [&](size_t m, size_t n) {
+    return gk__cheapest_mma_plan<Products, Element>(m, n, query.k, query.batch, query.gpu);
+  };
+  gk__cut_plan<gk__mma_plan> cut(query.m, query.n, choose(query.m, query.n));
+  for (int config = 0; config < tiles::config_count; config++) {
+    if (query.batch > 1 || config == GK__SMALL_TILE || !gk__has_mma_tile(config, query.gpu))
+      continue; /* the waves of small tiles are short */
+    const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
+    const size_t resident = gk__resident_blocks(mma_tile, tiles::costs()[config], query.gpu);
+    cut.cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(query.gpu.sms) * resident, launch_us, choose);
+  }
+  return cut;
+}
 /* Plans a product, and adds the size of its partials to those of the call. The plans are made for the whole batch,
  * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch (but where
  * the strict kernel computes it in place of emulated fp32: see gk_matmul_ex). */
 template <int Products, class Element, class Args>
 cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__product_call *call) {
-  typedef gk__mma_tiles<Products, Element> tiles;
-  const double launch_us = 2;
-  const auto choose = [&](size_t panel_m, size_t panel_n) {
-    return gk__cheapest_mma_plan<Products, Element>(panel_m, panel_n, p.k, p.batch, call->gpu);
-  };
-  *cut = gk__cut_plan<gk__mma_plan>(p.m, p.n, choose(p.m, p.n));
+  *cut = gk__cached_plan(gk__mma_query{p.m, p.n, p.k, p.batch, call->gpu},
+                         [](const gk__mma_query &asked) { return gk__cut_mma_plan<Products, Element>(asked); });
   if (cut->plan.config < 0)
     return GK__INVALID("gk_matmul: this GPU has %d bytes of shared memory for a block, too few", call->gpu.smem_limit);
-  for (int config = 0; config < tiles::config_count; config++) {
-    if (p.batch > 1 || config == GK__SMALL_TILE || !gk__has_mma_tile(config, call->gpu))
-      continue; /* the waves of small tiles are short */
-    const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
-    const size_t resident = gk__resident_blocks(mma_tile, tiles::costs()[config], call->gpu);
-    cut->cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(call->gpu.sms) * resident, launch_us, choose);
-  }
   for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
     if (plan->product_bytes) call->measure(plan->product_bytes, p.batch);
   return cudaSuccess;
@@ -12612,19 +12637,20 @@ struct gk__kernel_name {
 
 /* The limit becomes what a block can have, and not what this launch needs: otherwise launches of the same kernel by
  * several threads would lower the limit for each other. */
-GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem) {
-  if (smem == 0) return cudaSuccess;
+static cudaError_t gk__raise_smem_limit(const void *kernel, const char *name, size_t smem, int *limit) {
   const gk__kernel_name kernel_name(name);
   const char *const call = kernel_name.text;
   int max_block_bytes = 0;
   cudaFuncAttributes attributes;
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
-  if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return cudaSuccess;
+  *limit = attributes.maxDynamicSharedSizeBytes;
+  if (smem <= static_cast<size_t>(*limit)) return cudaSuccess;
   GK_TRY(gk__device_attribute(call, cudaDevAttrMaxSharedMemoryPerBlockOptin, &max_block_bytes));
   const int max_dynamic = max_block_bytes - static_cast<int>(attributes.sharedSizeBytes);
   if (smem > static_cast<size_t>(max_dynamic))
     return GK__INVALID("%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
                        call, smem, attributes.sharedSizeBytes, max_block_bytes);
+  *limit = max_dynamic;
 #if CUDART_VERSION >= 13000
   /* cudaFuncSetAttribute clears the last error, even one of the caller's. cudaKernelSetAttributeForDevice does not, but
    * it has no effect on a kernel whose attribute the program has set by cudaFuncSetAttribute. */
@@ -12639,6 +12665,24 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
   }
 #endif
   return gk__failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_dynamic), call);
+}
+GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, gk__kernel_cache *cache, const char *name, size_t smem) {
+  int limit = 0, device = 0;
+  if (smem == 0) return cudaSuccess;
+  GK_TRY(gk__failed(cudaGetDevice(&device), name));
+  std::atomic<int> *const known = cache && device < GK__DEVICES ? &cache->smem_limit.known[device] : NULL;
+  if (known && smem <= static_cast<size_t>(known->load(std::memory_order_relaxed))) return cudaSuccess;
+  GK_TRY(gk__raise_smem_limit(kernel, name, smem, &limit));
+  if (known) known->store(limit, std::memory_order_relaxed);
+  return cudaSuccess;
+}
+GPUKIT_DEF cudaError_t gk__restore_smem_limit(const void *kernel, const char *name, size_t smem) {
+  cudaFuncAttributes attributes;
+  int limit = 0;
+  GK_TRY(cudaFuncGetAttributes(&attributes, kernel));
+  if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return cudaErrorInvalidValue;
+  gk__forget_returned_error(cudaErrorInvalidValue);
+  return gk__raise_smem_limit(kernel, name, smem, &limit);
 }
 
 /* A kernel that starts early must contain the wait for earlier work (gk__wait_for_earlier_work). Code compiled for
@@ -12850,7 +12894,7 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_
   if (block_threads < 1 || block_threads > device.max_threads_per_block)
     return GK__INVALID("%s: a block of %d threads; 1 to %d are possible", __func__, block_threads,
                        device.max_threads_per_block);
-  GK_TRY(gk__allow_smem(kernel, __func__, smem));
+  GK_TRY(gk__allow_smem(kernel, NULL, __func__, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), __func__));
   GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found.blocks_per_sm, kernel, block_threads, smem),
                     __func__));
@@ -12880,7 +12924,7 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_
   cudaFuncAttributes attributes;
   GK_TRY(gk__require(__func__, "kernel", kernel));
   GK_TRY(gk__require(__func__, "block_threads", block_threads));
-  GK_TRY(gk__allow_smem(kernel, __func__, smem));
+  GK_TRY(gk__allow_smem(kernel, NULL, __func__, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), __func__));
   /* The block size with the most resident threads per SM; of equal ones, the nearest to 256. */
   int best = 0, best_resident = 0;

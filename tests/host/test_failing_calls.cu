@@ -430,6 +430,29 @@ TEST(provoke_a_stream_of_another_device) {
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+/* A reset of the device takes back the limits of shared memory that were raised for kernels. This product's kernel has
+ * more than 48 KiB in all builds. */
+TEST(provoke_launches_after_a_reset) {
+  const char *const name = "provoke_launches_after_a_reset";
+  const size_t edge = 128;
+  if (in_child(name)) {
+    const auto multiply = [edge] {
+      const device_array<__half> ones(std::vector<__half>(edge * edge, __float2half(1)));
+      device_array<float> c(edge * edge);
+      EXPECT_OK(gk_matmul(ones.ptr, ones.ptr, c.ptr, edge, edge, edge));
+      EXPECT_OK(cudaGetLastError());
+      EXPECT(c.get() == std::vector<float>(edge * edge, static_cast<float>(edge)));
+    };
+    multiply();
+    multiply();
+    EXPECT_OK(cudaDeviceReset());
+    multiply();
+    return;
+  }
+  const child c = run_child(name, "");
+  EXPECT_PASSED(c);
+}
+
 /* The driver takes neither the machine code nor the PTX of the binary: as if it had none for this GPU. */
 TEST(provoke_a_binary_without_code_for_this_gpu) {
   const char *const name = "provoke_a_binary_without_code_for_this_gpu";
