@@ -676,8 +676,9 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
 
 /* What gk_matmul_plan returns: how a product would be computed, and with how much memory. */
 typedef struct gk_matmul_path {
-  gk_plan plan;           /* GK_PLAN_MMA, GK_PLAN_WGMMA, or another one for strict kernels. Not to be passed back: a
-                           * small product of half types or tf32 reports GK_PLAN_MMA, but has a kernel of its own */
+  gk_plan plan;           /* GK_PLAN_MMA, GK_PLAN_WGMMA, or another one for strict kernels. Not to be passed back:
+                           * GK_PLAN_MMA is also that of small products, and of some tf32 in code for sm_90a, where it
+                           * is an error if asked for */
   gk_precision precision; /* the one computed: strict, or that of the tensor cores */
   int copies_a, copies_b; /* 1: the operand is copied first, to round, transpose or split it, or to align its rows */
   size_t scratch_bytes;   /* the scratch for one product of the batch; 0: none */
@@ -2084,9 +2085,9 @@ struct gk__kernel_cache {
 /* Raises the kernel's limit of dynamic shared memory if smem bytes exceed it, or says why that is impossible. To ask
  * CUDA for the limit takes a tenth of the time of a launch, so the cache, if there is one, keeps it. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, gk__kernel_cache *cache, const char *name, size_t smem);
-/* After a launch has failed by cudaErrorInvalidValue: cudaDeviceReset takes back the limit that the cache has. If it
- * did, raises it again; otherwise returns the error. */
-GPUKIT_DEF cudaError_t gk__restore_smem_limit(const void *kernel, const char *name, size_t smem);
+/* After a launch that has failed with `code`: cudaDeviceReset takes back the limit that the cache knows. If it is too
+ * low now, this raises it, so that the caller launches again; otherwise it returns the code. */
+GPUKIT_DEF cudaError_t gk__restore_smem_limit(cudaError_t code, const void *kernel, const char *name, size_t smem);
 /* *attribute_count becomes 1 if the kernel may be launched while earlier work runs, and otherwise 0. */
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attribute_count);
 /* A scratch has the state of section 16 in front, then the slots of reductions, then those of scans or the partials of
@@ -2577,8 +2578,8 @@ cudaError_t gk__launch_kernel(const char *name, const gk__kernel<Params...> &ker
   }
   const auto launch = [&] { return cudaLaunchKernelEx(&config, kernel.function, static_cast<Params>(args)...); };
   if (code == cudaSuccess) code = launch();
-  if (code == cudaErrorInvalidValue && kernel.cache && smem) {
-    code = gk__restore_smem_limit(address, name, smem);
+  if (code != cudaSuccess && kernel.cache && smem) {
+    code = gk__restore_smem_limit(code, address, name, smem);
     if (code == cudaSuccess) code = launch();
   }
   return gk__after_launch(code, address, name, config);
@@ -5689,7 +5690,7 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  *   gk__matmul_kernel           any      strict: all the rest, floats by FMAs, doubles by tensor cores from sm_80 on
  *   gk__small_mma_kernel        sm_80    small products of half types (f16 from sm_75 on) and tf32
  *   gk__mma_kernel              sm_80    half types (f16 from sm_75 on), tf32, emulated fp32
- *   gk__wgmma_kernel            sm_90a   the same in code for sm_90a, but for some tf32 (gk__mma_beats_wgmma)
+ *   gk__wgmma_kernel            sm_90a   replaces gk__mma_kernel, but for some products of tf32 (gk__mma_pays)
  *   gk__prepare_kernel          any      copies, rounds or splits operands for these two, where they need it
  *   gk__reduce_partials_kernel  any      adds up partitions of k that different blocks have computed
  * ==================================================================================================================*/
@@ -7108,8 +7109,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a most of those by mma.sync. The host recognises it by its static shared memory, of which
- * a functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
+ * code, and in code for sm_90a all of gk__mma_kernel but one. The host recognises it by its static shared memory, of
+ * which a functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
 #define GK__EMPTY_BYTES 40960
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
@@ -7124,8 +7125,10 @@ template <class... Params> cudaError_t gk__find_code(const gk__kernel<Params...>
   };
   return kernel.cache->code.get(code, find);
 }
-/* Never launched: it stands for the kernels by mma.sync, which a call that only plans a product does not compile. */
-template <int> __global__ void __launch_bounds__(32) gk__code_kernel() {
+/* Never launched. Its body is empty in code for sm_90a, so its attributes say whether products run by wgmma. The types
+ * are those of the product, because a program may have files with code for sm_90 and for sm_90a, which the linker
+ * merges: so the answer is that of the file whose kernels will run. */
+template <class Path, class Args> __global__ void __launch_bounds__(32) gk__code_kernel() {
 #ifdef GK__PASS_SM_90A
   GK__EMPTY_KERNEL;
 #else
@@ -8642,7 +8645,7 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
   }
 }
 
-/* Code for sm_90a has the small tile of tf32 (gk__mma_beats_wgmma), and wgmma in place of the others. */
+/* Code for sm_90a has only the small tile of tf32 (see gk__mma_pays). */
 template <class Element, class Config> struct gk__has_mma_code {
 #ifdef GK__PASS_SM_90A
   static const bool value = std::is_same<Element, float>::value && Config::bm == 64;
@@ -8816,16 +8819,18 @@ template <int Products, class Element> gk__mma_tile gk__mma_tile_at(int config) 
   if (config == GK__SMALL_TILE) return gk__mma_tile_of<Element, typename tiles::small_config>();
   return gk__mma_tile_of<Element, typename tiles::middle_config>();
 }
-/* Whether a GPU's code has this configuration: see gk__has_mma_code. */
-inline bool gk__has_mma_tile(int config, const gk__matmul_gpu &gpu) {
-  return config == GK__SMALL_TILE || gpu.tensor_plan != GK_PLAN_WGMMA;
+static_assert(gk__mma_tiles<1, float>::small_config::bm == 64 && gk__mma_tiles<1, float>::large<0, 0>::bm != 64,
+              "gk__has_mma_code knows the small tile by its rows");
+/* Whether the code that a GPU runs has this configuration: see gk__has_mma_code. */
+template <class Element> bool gk__has_mma_tile(int config, const gk__matmul_gpu &gpu) {
+  return gpu.tensor_plan != GK_PLAN_WGMMA || (std::is_same<Element, float>::value && config == GK__SMALL_TILE);
 }
 /* Gives *plans every plan of a product, with its time by such costs. */
 template <int Products, class Element, class Plans>
 void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t n, size_t k, size_t batch,
                        const gk__matmul_gpu &gpu) {
   for (int i = 0; i < gk__mma_tiles<Products, Element>::config_count; i++)
-    if (gk__has_mma_tile(i, gpu))
+    if (gk__has_mma_tile<Element>(i, gpu))
       gk__plan_mma_config(plans, i, gk__mma_tile_at<Products, Element>(i), costs[i], m, n, k, batch, gpu);
 }
 /* Runs a plan. */
@@ -8878,22 +8883,24 @@ template <int Products, class Element> gk__cut_plan<gk__mma_plan> gk__cut_mma_pl
     return gk__cheapest_mma_plan<Products, Element>(m, n, query.k, query.batch, query.gpu);
   };
   gk__cut_plan<gk__mma_plan> cut(query.m, query.n, choose(query.m, query.n));
-  for (int config = 0; config < tiles::config_count; config++) {
-    if (query.batch > 1 || config == GK__SMALL_TILE || !gk__has_mma_tile(config, query.gpu))
-      continue; /* the waves of small tiles are short */
+  for (int config = 0; config < tiles::config_count && query.batch == 1; config++) {
+    if (config == GK__SMALL_TILE) continue; /* its waves are short */
+    if (!gk__has_mma_tile<Element>(config, query.gpu)) continue;
     const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
     const size_t resident = gk__resident_blocks(mma_tile, tiles::costs()[config], query.gpu);
     cut.cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(query.gpu.sms) * resident, launch_us, choose);
   }
   return cut;
 }
+template <int Products, class Element> gk__cut_plan<gk__mma_plan> gk__cached_mma_plan(const gk__mma_query &query) {
+  return gk__cached_plan(query, [](const gk__mma_query &asked) { return gk__cut_mma_plan<Products, Element>(asked); });
+}
 /* Plans a product, and adds the size of its partials to those of the call. The plans are made for the whole batch,
  * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch (but where
  * the strict kernel computes it in place of emulated fp32: see gk_matmul_ex). */
 template <int Products, class Element, class Args>
 cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__product_call *call) {
-  *cut = gk__cached_plan(gk__mma_query{p.m, p.n, p.k, p.batch, call->gpu},
-                         [](const gk__mma_query &asked) { return gk__cut_mma_plan<Products, Element>(asked); });
+  *cut = gk__cached_mma_plan<Products, Element>({p.m, p.n, p.k, p.batch, call->gpu});
   if (cut->plan.config < 0)
     return GK__INVALID("gk_matmul: this GPU has %d bytes of shared memory for a block, too few", call->gpu.smem_limit);
   for (const gk__mma_plan *plan : {&cut->plan, &cut->rest_plan})
@@ -9037,7 +9044,7 @@ __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small
  * thread has rows g and g + 8 of the 16 rows of its warp (g = lane / 4). Which rows of a box these are is free; the
  * kernel takes adjacent ones: one 8-byte load reads both, and half a warp has no bank conflicts.
  *
- * A K-major A need not be aligned (gk__plan_product says beside which B). TMA requires that rows are a multiple of 16
+ * A K-major A need not be aligned (gk__plan_operands says beside which B). TMA requires that rows are a multiple of 16
  * bytes apart, and reads an additional sector of a row that does not begin at a multiple of 32 bytes. But rows 2, 4, 8
  * or 16 apart are a multiple of 32 bytes apart. So A is split into that many matrices of every 2nd, 4th ... row, and
  * each has its own tiles. A tensor map holds them side by side: a row of the map is that many rows of A. The loads of a
@@ -10882,7 +10889,7 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
   if (p.plan == GK_PLAN_WGMMA && gpu.tensor_plan != GK_PLAN_WGMMA)
     return "this plan needs an sm_90 GPU, and code for sm_90a in the program";
   if (p.plan == GK_PLAN_MMA && gpu.tensor_plan != GK_PLAN_MMA)
-    return "this plan needs other code than that for sm_90a, which multiplies by wgmma: build the program for sm_90";
+    return "this plan needs other code than that for sm_90a, which has wgmma instead: build the program for sm_90";
   if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
     return "this plan is for m, n and k below 2^31, rows and matrices less than 2^37 elements apart, and fewer than "
            "2^28 tiles of 64 x 64";
@@ -10946,8 +10953,9 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
   const double least_half = by_tma ? 1e7 : 2e7, least_tf32 = by_tma ? 3.5e7 : 5e7;
   return each * static_cast<double>(p.batch) >= (p.is_half_type() ? least_half : least_tf32);
 }
-/* Plans how the kernel of plan->plan reads the operands. */
-inline void gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
+/* Plans how the kernel of plan->plan reads the operands. Returns whether one is not aligned to 16 bytes, or is copied
+ * for another reason; it need not be copied if it is A and is split. */
+inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
   const bool tf32 = p.precision == GK_PRECISION_TF32, by_tma = plan->plan == GK_PLAN_WGMMA;
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
    * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
@@ -10957,21 +10965,24 @@ inline void gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
   plan->b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
    * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
+  const bool copies = plan->a.wanted || plan->b.wanted;
   if (by_tma && (tf32 ? !plan->b.k_major : p.is_half_type() && !(plan->b.k_major && plan->a.wanted)))
     plan->a.split = gk__plan_strided_reads(p, plan->a.wanted);
   if (plan->a.split > 1) plan->a.wanted = false;
+  return copies;
 }
-/* Whether tf32 with aligned operands takes less time by gk__mma_kernel, of which code for sm_90a has the small tile,
- * than by gk__wgmma_kernel. That one needs a K-major operand. If neither is, it waits for a transposed copy: 31
- * products of at most 16 stages for each multiprocessor take 0.80 of the time without it, at most 1.16 times as long,
- * and 17 batches with edges of up to 320 0.58 to 0.95. If one is K-major, 21 products of up to one tile for each
- * multiprocessor and six stages take 0.94 of the time (H200, CUDA graphs). */
-inline bool gk__mma_beats_wgmma(const gk__product &p, size_t sms) {
-  const size_t tiles = gk__tile_count(p.m, p.n, 64, 64), stages = gk__tile_count(p.k, 32), edge = 320;
+/* Whether gk__mma_kernel multiplies tf32 faster than gk__wgmma_kernel in code for sm_90a, which has its small tile. The
+ * caller checks that it needs no copies. wgmma needs a K-major operand. If neither is, wgmma waits for a transposed
+ * copy: 31 products of at most 16 stages for each multiprocessor take 0.80 of that time by mma.sync, at most 1.16 times
+ * as long, and 17 batches with edges of up to 320 take 0.58 to 0.95. If one is K-major, 21 products of up to one tile
+ * for each multiprocessor and six stages take 0.94 of the time of wgmma (H200, CUDA graphs). */
+inline bool gk__mma_pays(const gk__product &p, size_t sms) {
+  const gk__mma_tile mma_tile = gk__mma_tile_at<1, float>(GK__SMALL_TILE);
+  const size_t edge = 320, tiles = gk__tile_count(p.m, p.n, mma_tile.bm, mma_tile.bn),
+               stages = gk__tile_count(p.k, mma_tile.stage_depth);
   if (p.precision != GK_PRECISION_TF32 || (p.a.k_major && p.b.k_major)) return false;
   if (p.a.k_major || p.b.k_major) return p.batch == 1 && tiles <= sms && stages <= 6;
-  return gk__saturated_product(gk__saturated_product(tiles, stages), p.batch) <= 16 * sms ||
-         (p.batch > 1 && p.m <= edge && p.n <= edge);
+  return tiles * p.batch * stages <= 16 * sms || (p.batch > 1 && p.m <= edge && p.n <= edge);
 }
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
@@ -10988,24 +10999,24 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
 
   plan.precision = p.precision;
   plan.plan = gpu.tensor_plan;
-  gk__plan_operands(p, &plan);
+  const bool wants_copies = gk__plan_operands(p, &plan);
   if (forced) return plan;
   const bool copies = plan.a.wanted || plan.b.wanted, aligned = !copies && plan.a.split == 1;
-  if (!aligned && p.is_thin()) return otherwise; /* a copy takes as long as it */
+  if (wants_copies && p.is_thin()) return otherwise; /* a copy takes as long as it */
   if (gk__is_small(p, gpu.sms, aligned)) return otherwise;
-  if (by_tma && gk__mma_beats_wgmma(p, static_cast<size_t>(gpu.sms))) {
+  if (by_tma && gk__mma_pays(p, static_cast<size_t>(gpu.sms))) {
     gk__product_plan by_mma = plan;
     by_mma.plan = GK_PLAN_MMA;
-    gk__plan_operands(p, &by_mma);
-    if (!by_mma.a.wanted && !by_mma.b.wanted) return by_mma;
+    if (!gk__plan_operands(p, &by_mma)) return by_mma;
   }
   return copies && !gk__copy_pays(p, plan, by_tma) ? otherwise : plan;
 }
 
-/* Finds gpu->tensor_plan. least_code: the lowest architecture that has the instructions by mma.sync of the type. */
-template <int> cudaError_t gk__find_tensor_plan(int least_code, gk__matmul_gpu *gpu) {
+/* Finds gpu->tensor_plan. least_code: the lowest architecture that has mma.sync for the type. */
+template <class Path, class Args> cudaError_t gk__find_tensor_plan(int least_code, gk__matmul_gpu *gpu) {
   int code = 0;
-  GK_TRY(gk__failed(gk__find_code(GK__KERNEL(gk__code_kernel<0>), &code), "gk_matmul"));
+  const auto kernel = GK__KERNEL(gk__code_kernel<Path, Args>);
+  GK_TRY(gk__failed(gk__find_code(kernel, &code), "gk_matmul"));
   gpu->tensor_plan = code >= least_code ? GK_PLAN_MMA : GK_PLAN_AUTO;
 #ifdef GK__HOPPER_BUILD
   if (code < 0 && gk__tensor_map_encoder()) gpu->tensor_plan = GK_PLAN_WGMMA;
@@ -11420,7 +11431,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   gk__matmul_gpu gpu = gk__matmul_gpu();
   GK_TRY(gk__find_matmul_gpu(&gpu));
   if (gk__asks_for_tensor(product))
-    GK_TRY(gk__find_tensor_plan<0>(gk__tensor_type<gk__tensor_element<Item>>::code, &gpu));
+    GK_TRY((gk__find_tensor_plan<tensor_path, args>(gk__tensor_type<gk__tensor_element<Item>>::code, &gpu)));
   const gk__product_plan plan = gk__plan_product(product, gpu);
   const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
@@ -12669,19 +12680,20 @@ static cudaError_t gk__raise_smem_limit(const void *kernel, const char *name, si
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, gk__kernel_cache *cache, const char *name, size_t smem) {
   int limit = 0, device = 0;
   if (smem == 0) return cudaSuccess;
-  GK_TRY(gk__failed(cudaGetDevice(&device), name));
+  if (cache) GK_TRY(gk__failed(cudaGetDevice(&device), gk__kernel_name(name).text));
   std::atomic<int> *const known = cache && device < GK__DEVICES ? &cache->smem_limit.known[device] : NULL;
-  if (known && smem <= static_cast<size_t>(known->load(std::memory_order_relaxed))) return cudaSuccess;
+  if (known && smem <= static_cast<size_t>(known->load(std::memory_order_acquire))) return cudaSuccess;
   GK_TRY(gk__raise_smem_limit(kernel, name, smem, &limit));
-  if (known) known->store(limit, std::memory_order_relaxed);
+  if (known) known->store(limit, std::memory_order_release); /* after the driver knows it */
   return cudaSuccess;
 }
-GPUKIT_DEF cudaError_t gk__restore_smem_limit(const void *kernel, const char *name, size_t smem) {
+GPUKIT_DEF cudaError_t gk__restore_smem_limit(cudaError_t code, const void *kernel, const char *name, size_t smem) {
   cudaFuncAttributes attributes;
   int limit = 0;
+  if (gk__is_sticky(code)) return code;
   GK_TRY(cudaFuncGetAttributes(&attributes, kernel));
-  if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return cudaErrorInvalidValue;
-  gk__forget_returned_error(cudaErrorInvalidValue);
+  if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return code;
+  gk__forget_returned_error(code);
   return gk__raise_smem_limit(kernel, name, smem, &limit);
 }
 
@@ -13637,9 +13649,10 @@ GK__SAVED_MACROS(GK__POP)
  *           gk_matmul_ex<precision>, gk_matmul_epilogue, gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; alpha and beta of
  *           gk_matmul_opts as addresses of floats.
  *           Other bits than before: tensor-core products of few tiles and a long k by mma.sync, emulated ones by
- *           mma.sync, large ones, which may be computed in two parts, batches that tensor cores now compute, and strict
- *           products whose k is split into other partitions.
- *           GK_PLAN_MMA is an error in code for sm_90a, which multiplies by wgmma.
+ *           mma.sync, large ones, which may be computed in two parts, batches that tensor cores now compute, those of
+ *           tf32 with two MN-major operands or a short k in code for sm_90a, and strict products whose k is split into
+ *           other partitions.
+ *           GK_PLAN_MMA is an error in code for sm_90a, whose large products run by wgmma.
  *           Fixed: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
  *   0.1.0   the six areas
  * ==================================================================================================================*/

@@ -405,7 +405,7 @@ template <class T> static void matmul_type(const matmul_peers &peers, std::initi
       if (way.plan == GK_PLAN_AUTO) matmul_random(call);
       continue;
     }
-    if (way.plan != GK_PLAN_AUTO) { /* mma.sync, which code for sm_90a does not have */
+    if (way.plan != GK_PLAN_AUTO) { /* mma.sync, which code for sm_90a refuses */
       call.m = call.n = call.k = 8192;
       call.b = call.a; /* any B: this call only asks whether the kernel is there */
       if (matmul_ours<T>(&call, bench.stream, 0) == cudaSuccess) contest(8192, 8192, 8192, "A B mma");

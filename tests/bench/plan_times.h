@@ -153,7 +153,7 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
   const size_t m = call->m, n = call->n, k = call->k, front = gk_round_up(m * n * sizeof(T), size_t{GK__WORK_FRONT});
   gk__matmul_gpu gpu = gk__matmul_gpu();
   GK_CHECK(gk__find_matmul_gpu(&gpu));
-  GK_CHECK(gk__find_tensor_plan<0>(80, &gpu));
+  GK_CHECK((gk__find_tensor_plan<int, int>(80, &gpu)));
   const gk__product product = {sizeof(T),
                                m,
                                n,

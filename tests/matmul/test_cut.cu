@@ -125,7 +125,7 @@ static void check_mma_parts(size_t part_m, size_t part_n, int trans) {
 }
 TEST(parts_by_mma_sync) {
   if (!has_plan<__half, float>(GK_PRECISION_DEFAULT, GK_PLAN_MMA))
-    SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
+    SKIP("no tensor cores, or code for sm_90a, which refuses GK_PLAN_MMA");
   for (int trans = 0; trans < 4; trans++) {
     check_mma_parts(128, 144, trans);
     check_mma_parts(200, 64, trans);

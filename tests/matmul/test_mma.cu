@@ -85,7 +85,7 @@ template <class E, class O> static void check_mma_tiles(int trans) {
 
 TEST(tiles_of_mma_sync) {
   if (!has_plan<__half, float>(GK_PRECISION_DEFAULT, GK_PLAN_MMA))
-    SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
+    SKIP("no tensor cores, or code for sm_90a, which refuses GK_PLAN_MMA");
   check_mma_tiles<__half, float>(0);
   check_mma_tiles<__half, float>(3);
   if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_MMA)) return;
@@ -95,7 +95,7 @@ TEST(tiles_of_mma_sync) {
 
 TEST(the_large_tile_of_emulated_products) {
   if (!has_plan<float, float>(GK_PRECISION_EMULATED, GK_PLAN_MMA))
-    SKIP("no tensor cores, or code for sm_90a, which has no mma.sync");
+    SKIP("no tensor cores, or code for sm_90a, which refuses GK_PLAN_MMA");
   typedef hook_mma_tiles<6, __nv_bfloat16>::large<HOOK_K_MAJOR, HOOK_K_MAJOR> large;
   check_mma_tile<6, large, __nv_bfloat16, float>(HOOK_LARGE_TILE, 2, 3, {1, 2, 3});
 }

@@ -332,11 +332,11 @@ TEST(planner_asks_for_the_code) {
   const auto plan_from = [](int least_code) {
     hook_matmul_gpu gpu = this_gpu();
     EXPECT(gpu.sms > 0);
-    EXPECT_OK(hook_find_tensor_plan<0>(least_code, &gpu));
+    EXPECT_OK((hook_find_tensor_plan<int, int>(least_code, &gpu)));
     return static_cast<int>(gpu.tensor_plan);
   };
   cudaFuncAttributes attributes;
-  EXPECT_OK(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(hook_code_kernel<0>)));
+  EXPECT_OK(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>((hook_code_kernel<int, int>))));
   const int code = attributes.ptxVersion, found = plan_from(code);
   EXPECT(found == GK_PLAN_MMA || found == GK_PLAN_WGMMA);
   EXPECT_EQ(plan_from(code + 1), found == GK_PLAN_MMA ? static_cast<int>(GK_PLAN_AUTO) : found);

@@ -65,6 +65,20 @@ TEST(many_small_products) {
   }
 }
 
+/* tf32 with two MN-major operands, which wgmma would transpose first: in code for sm_90a these go to mma.sync. The first
+ * has a k that is split, the second is a batch. */
+TEST(tf32_that_is_not_transposed) {
+  problem p = problem_of(36, 40, 1540, GK_PRECISION_TF32);
+  p.trans_a = 1, p.beta = 3;
+  for (size_t max_blocks : {0u, 3u}) {
+    p.max_blocks = max_blocks;
+    check_exactly<float, float>(p);
+  }
+  problem batch = problem_of(36, 68, 68, GK_PRECISION_TF32);
+  batch.trans_a = 1, batch.batch = 72, batch.pad_c = 1;
+  if (!test_slowed()) check_exactly<float, float>(batch);
+}
+
 /* Copies of operands, too, keep to max_blocks. */
 #ifdef CUDA_ON_CPU
 template <class T, class O> static void check_blocks_of_copies(gk_precision) {

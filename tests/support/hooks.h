@@ -85,7 +85,6 @@
 #define HOOK_LARGE_TILE GK__LARGE_TILE
 #define HOOK_SMALL_TILE GK__SMALL_TILE
 #define HOOK_MIDDLE_TILE GK__MIDDLE_TILE
-#define HOOK_KERNEL(...) GK__KERNEL(__VA_ARGS__)
 #define hook_matmul_args gk__matmul_args
 #define hook_matmul_output gk__matmul_output
 #define HOOK_MATMUL_PARTITIONS GK__MATMUL_PARTITIONS
