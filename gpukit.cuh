@@ -7109,7 +7109,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #endif
 
 /* A kernel that another one replaces in code for an architecture has an empty body there: Hopper's kernels in all other
- * code, and in code for sm_90a all of gk__mma_kernel but one. The host recognises it by its static shared memory, of
+ * code, and in code for sm_90a gk__mma_kernel, but for one tile. The host recognises it by its static shared memory, of
  * which a functor has less. It asks at run time, because a program may have code for both sm_90 and sm_90a. */
 #define GK__EMPTY_BYTES 40960
 #define GK__EMPTY_KERNEL                                                                                               \
@@ -10953,8 +10953,7 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
   const double least_half = by_tma ? 1e7 : 2e7, least_tf32 = by_tma ? 3.5e7 : 5e7;
   return each * static_cast<double>(p.batch) >= (p.is_half_type() ? least_half : least_tf32);
 }
-/* Plans how the kernel of plan->plan reads the operands. Returns whether one is not aligned to 16 bytes, or is copied
- * for another reason; it need not be copied if it is A and is split. */
+/* Plans how the kernel of plan->plan reads the operands. Returns whether one would be copied if A were not split. */
 inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
   const bool tf32 = p.precision == GK_PRECISION_TF32, by_tma = plan->plan == GK_PLAN_WGMMA;
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
@@ -10963,9 +10962,9 @@ inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
   const bool both_k_major = p.precision == GK_PRECISION_EMULATED && !by_tma;
   plan->a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
   plan->b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
+  const bool copies = plan->a.wanted || plan->b.wanted;
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
    * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
-  const bool copies = plan->a.wanted || plan->b.wanted;
   if (by_tma && (tf32 ? !plan->b.k_major : p.is_half_type() && !(plan->b.k_major && plan->a.wanted)))
     plan->a.split = gk__plan_strided_reads(p, plan->a.wanted);
   if (plan->a.split > 1) plan->a.wanted = false;
@@ -12680,7 +12679,7 @@ static cudaError_t gk__raise_smem_limit(const void *kernel, const char *name, si
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, gk__kernel_cache *cache, const char *name, size_t smem) {
   int limit = 0, device = 0;
   if (smem == 0) return cudaSuccess;
-  if (cache) GK_TRY(gk__failed(cudaGetDevice(&device), gk__kernel_name(name).text));
+  if (cache) GK_TRY(gk__failed(cudaGetDevice(&device), name)); /* kernels with a cache have the name of a call */
   std::atomic<int> *const known = cache && device < GK__DEVICES ? &cache->smem_limit.known[device] : NULL;
   if (known && smem <= static_cast<size_t>(known->load(std::memory_order_acquire))) return cudaSuccess;
   GK_TRY(gk__raise_smem_limit(kernel, name, smem, &limit));
