@@ -2062,16 +2062,19 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
 #define GK__DEVICES 64
 template <class Value> struct gk__per_device {
   std::atomic<Value> known[GK__DEVICES];
+  /* Where the value of a device is; NULL for one past GK__DEVICES. */
+  std::atomic<Value> *of(int device) { return device < GK__DEVICES ? &known[device] : NULL; }
   /* The value of the current device, which find(device, value) finds if it is not known. After a failure it stays
    * unknown, and so does that of a device past GK__DEVICES. */
   template <class Find> cudaError_t get(Value *value, const Find &find) {
     int device = 0;
     *value = 0;
     GK_TRY(cudaGetDevice(&device));
-    if (device < GK__DEVICES) *value = known[device].load(std::memory_order_relaxed);
+    std::atomic<Value> *const place = of(device);
+    if (place) *value = place->load(std::memory_order_relaxed);
     if (*value != 0) return cudaSuccess;
     GK_TRY(find(device, value));
-    if (device < GK__DEVICES) known[device].store(*value, std::memory_order_relaxed);
+    if (place) place->store(*value, std::memory_order_relaxed);
     return cudaSuccess;
   }
 };
@@ -8646,13 +8649,12 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
 }
 
 /* Code for sm_90a has only the small tile of tf32 (see gk__mma_pays). */
-template <class Element, class Config> struct gk__has_mma_code {
 #ifdef GK__PASS_SM_90A
-  static const bool value = std::is_same<Element, float>::value && Config::bm == 64;
+template <class Element, class Config>
+struct gk__has_mma_code : std::integral_constant<bool, std::is_same<Element, float>::value && Config::bm == 64> {};
 #else
-  static const bool value = true;
+template <class Element, class Config> struct gk__has_mma_code : std::true_type {};
 #endif
-};
 /* One tile and one partition of k. The grid has tiles along x and partitions along y: with one index for both, ptxas
  * orders the main loops in another way, and half types with the small tile take 1.01 to 1.07 times as long (H200). */
 template <class Element, class Config, class Out, class Func>
@@ -8693,7 +8695,7 @@ GK__D void gk__mma_block(const gk__tensor_args<Element, Out, Func> &, std::false
 }
 template <class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
-  gk__mma_block<Element, Config>(p, std::integral_constant<bool, gk__has_mma_code<Element, Config>::value>());
+  gk__mma_block<Element, Config>(p, gk__has_mma_code<Element, Config>());
 }
 
 /* The configurations of a type, in the order of gk__mma_tiles::costs(). Only half types have a middle one. */
@@ -10976,10 +10978,10 @@ inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
  * as long, and 17 batches with edges of up to 320 take 0.58 to 0.95. If one is K-major, 21 products of up to one tile
  * for each multiprocessor and six stages take 0.94 of the time of wgmma (H200, CUDA graphs). */
 inline bool gk__mma_pays(const gk__product &p, size_t sms) {
+  if (p.precision != GK_PRECISION_TF32 || (p.a.k_major && p.b.k_major)) return false;
   const gk__mma_tile mma_tile = gk__mma_tile_at<1, float>(GK__SMALL_TILE);
   const size_t edge = 320, tiles = gk__tile_count(p.m, p.n, mma_tile.bm, mma_tile.bn),
                stages = gk__tile_count(p.k, mma_tile.stage_depth);
-  if (p.precision != GK_PRECISION_TF32 || (p.a.k_major && p.b.k_major)) return false;
   if (p.a.k_major || p.b.k_major) return p.batch == 1 && tiles <= sms && stages <= 6;
   return tiles * p.batch * stages <= 16 * sms || (p.batch > 1 && p.m <= edge && p.n <= edge);
 }
@@ -12680,7 +12682,7 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, gk__kernel_cache *cach
   int limit = 0, device = 0;
   if (smem == 0) return cudaSuccess;
   if (cache) GK_TRY(gk__failed(cudaGetDevice(&device), name)); /* kernels with a cache have the name of a call */
-  std::atomic<int> *const known = cache && device < GK__DEVICES ? &cache->smem_limit.known[device] : NULL;
+  std::atomic<int> *const known = cache ? cache->smem_limit.of(device) : NULL;
   if (known && smem <= static_cast<size_t>(known->load(std::memory_order_acquire))) return cudaSuccess;
   GK_TRY(gk__raise_smem_limit(kernel, name, smem, &limit));
   if (known) known->store(limit, std::memory_order_release); /* after the driver knows it */
