@@ -2650,8 +2650,14 @@ cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, 
 template <class Item> GK__D void gk__forget(Item *x) { asm volatile("" : "+r"(*x)); }
 template <class Item> GK__D void gk__forget(Item **x) { asm volatile("" : "+l"(*x)); }
 GK__D void gk__forget(float *x) { asm volatile("" : "+f"(*x)::"memory"); }
+/* The same for a pointer that stays one to global memory. */
+template <class Item> GK__D void gk__forget_global(Item **x) {
+  gk__forget(x);
+  __builtin_assume(__isGlobal(*x));
+}
 #else
 template <class Item> GK__D void gk__forget(Item *) {}
+template <class Item> GK__D void gk__forget_global(Item **) {}
 #endif
 
 /* --- Index -------------------------------------------------------------------------------------------------------*/
@@ -5758,12 +5764,13 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   template <int Width> GK__D gk__vector<Out, Width> *vector_at(size_t row_idx, size_t col_idx) const {
     return reinterpret_cast<gk__vector<Out, Width> *>(dest + row_idx * leading_dim + col_idx);
   }
-  /* Stores such a vector of values, to which the functor is still to be applied. */
-  template <int Width> GK__D void store_values(size_t row_idx, size_t col_idx, const Acc (&value)[Width]) const {
+  /* The elements of C for Width neighbours of a row: applies the functor. */
+  template <int Width>
+  GK__D gk__vector<Out, Width> results(const Acc (&value)[Width], size_t row_idx, size_t col_idx) const {
     gk__vector<Out, Width> x;
     GK__UNROLL
     for (int i = 0; i < Width; i++) x.value[i] = result(value[i], row_idx, col_idx + static_cast<size_t>(i));
-    *vector_at<Width>(row_idx, col_idx) = x;
+    return x;
   }
   /* Stores a column of such vectors, `distance` rows apart, as far as they lie before row_end. With a beta it loads all
    * of them before it stores the first one. It overwrites the accumulators. */
@@ -5780,9 +5787,16 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
       for (int i = 0; i < Count * Width; i++)
         acc[i / Width][i % Width] = add_old(acc[i / Width][i % Width], old[i / Width].value[i % Width]);
     }
+    unsigned char *dest_bytes = reinterpret_cast<unsigned char *>(vector_at<Width>(row_idx, col_idx));
+    const size_t row_bytes = distance * leading_dim * sizeof(Out);
     GK__UNROLL
-    for (Row j = 0; j < Count; j++)
-      if (row_idx + j * distance < row_end) store_values(row_idx + j * distance, col_idx, acc[j]);
+    for (Row j = 0; j < Count; j++) {
+      if (row_idx + j * distance < row_end)
+        *reinterpret_cast<gk__vector<Out, Width> *>(dest_bytes) = results(acc[j], row_idx + j * distance, col_idx);
+      if (j + 1 == Count) break;
+      dest_bytes += row_bytes;
+      gk__forget_global(&dest_bytes); /* else the compiler multiplies again for each row */
+    }
   }
   /* Stores one such vector, which is in the matrix. */
   template <int Width> GK__D void store_vector(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
@@ -6491,8 +6505,8 @@ template <class Sums, class Acc> GK__D void gk__end_partition(Sums &acc, Acc *sh
  * of a step is one of the whole block, so all groups must reach it as often. Config::stages stages of shared memory are
  * used as a ring; those of a group are stage_items elements apart. When a step begins, all but the last stages - 2
  * stages in flight have arrived; during the step the copies of one more stage are issued, to the slot of the step
- * before it. If Config::in_turn, a partition ends after every partition_steps steps, because all but the last are a
- * multiple of Config::bk long; behind the ring is room for the sum. */
+ * before it. A block with one group may compute several partitions in turn: one ends after every partition_steps
+ * steps, because all but the last are a multiple of Config::bk long, and behind the ring is room for the sum. */
 template <class Config, class OperandA, class OperandB, class Sums, class Acc>
 GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring,
                                    int stage_items, int depth, int steps, int partition_steps) {
@@ -6509,7 +6523,7 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
   acc.load(&fragment[0], 0, tile_depth);
   int read_offset = 0, write_offset = (stages - 1) * stage_items;
   for (int i = 0, partition_end = partition_steps; i < steps; i++) {
-    if (Config::in_turn && i == partition_end) {
+    if (Config::groups == 1 && i == partition_end) {
       gk__end_partition(acc, ring + ring_items, i == partition_steps, false);
       partition_end += partition_steps;
     }
@@ -6547,7 +6561,7 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
     write_offset = gk__next_stage(write_offset, stage_items, ring_items);
     read_offset += next_stage;
   }
-  if (Config::in_turn) gk__end_partition(acc, ring + ring_items, steps <= partition_steps, true);
+  if (Config::groups == 1 && steps > partition_steps) gk__end_partition(acc, ring + ring_items, false, true);
 }
 
 /* Stores a work tile by Tile::store, to C or to the matrix of its partition. If both have the same type and there is no
@@ -6610,96 +6624,41 @@ struct gk__swizzled_boxes {
   }
 };
 /* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. Compared with
- * storing accumulators from registers the code is a third, and rows of C may begin at any address. */
+ * storing accumulators from registers the code is a third. Rows of C may begin at any address: if they are not aligned,
+ * elements are stored one by one. Vectors that cross those of the tile take 0.98 to 1.03 of its time (H200). */
 template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, Cols>> struct gk__shared_tile : Layout {
-  typedef gk__vector<float, 4> word_type;
-  static GK__D word_type read_word(const float *c_tile, unsigned row_idx, unsigned word_idx) {
-    return reinterpret_cast<const word_type *>(c_tile)[Layout::word_at(row_idx, word_idx)];
-  }
-  /* Reads vector `vector_idx` of a row of the tile. If the matrix is not Aligned, reads the four elements that begin
-   * `offset` elements before that vector. */
-  template <bool Aligned>
-  static GK__D void read_vector(float (&x)[4], const float *c_tile, unsigned row_idx, unsigned vector_idx,
-                                unsigned offset) {
-    const word_type word = read_word(c_tile, row_idx, vector_idx);
-    if (Aligned) {
-      GK__UNROLL
-      for (int i = 0; i < 4; i++) x[i] = word.value[i];
-      return;
-    }
-    const word_type before = read_word(c_tile, row_idx, vector_idx > 0 ? vector_idx - 1 : 0);
-    const float both[7] = {before.value[1], before.value[2], before.value[3], word.value[0],
-                           word.value[1],   word.value[2],   word.value[3]};
-    float some[5];
-    GK__UNROLL
-    for (int i = 0; i < 5; i++) some[i] = offset & 2 ? both[i] : both[i + 2];
-    GK__UNROLL
-    for (int i = 0; i < 4; i++) x[i] = offset & 1 ? some[i] : some[i + 1];
-  }
-  /* The number of elements from the last boundary of a vector of the matrix to the tile's first element in a row. */
-  template <class Epilogue> static GK__D unsigned row_offset(const Epilogue &epilogue, unsigned row_idx) {
-    const unsigned leading_dim = epilogue.leading_dim % 4;
-    return (epilogue.template vector_offset<4>() + row_idx * leading_dim) % 4;
-  }
-  /* Stores the vectors of four elements of the matrix that are in the tile, with adjacent threads on adjacent ones. If
-   * the matrix is not Aligned, they are not the vectors of the tile. The epilogue's matrix begins at the tile. */
-  template <bool Aligned, class Out, class Func>
+  /* Stores those vectors of Width elements that are in the matrix, with adjacent threads on adjacent ones. The
+   * epilogue's matrix begins at the tile. */
+  template <int Width, class Out, class Func>
   static GK__D void store_vectors(const float *c_tile, const gk__epilogue<Out, float, Func> &epilogue) {
-    const unsigned row_vectors = Cols / 4, row_step = Threads / row_vectors, batch = Layout::batch_vectors;
-    static_assert(Threads % row_vectors == 0 && row_step % 4 == 0 && Rows % (row_step * batch) == 0,
-                  "a thread's vectors begin in the same column in each of its rows; it has full batches");
+    typedef gk__vector<float, Width> vector;
+    const unsigned row_vectors = Cols / Width, row_step = Threads / row_vectors,
+                   batch = Width == 1 ? 8 : Layout::batch_vectors;
+    static_assert(Threads % row_vectors == 0 && Rows % (row_step * batch) == 0,
+                  "a thread's vectors are in one column; it has full batches");
     const unsigned row_count = epilogue.m < Rows ? static_cast<unsigned>(epilogue.m) : Rows;
-    const unsigned first_row = threadIdx.x % Threads / row_vectors, vector_idx = threadIdx.x % row_vectors;
-    const unsigned offset = Aligned ? 0 : row_offset(epilogue, first_row), col_idx = vector_idx * 4 - offset;
-    if ((!Aligned && vector_idx * 4 < offset) || col_idx + 4 > epilogue.n) return;
+    const unsigned first_row = threadIdx.x % Threads / row_vectors, col_idx = threadIdx.x % row_vectors * Width;
+    if (col_idx >= epilogue.n) return;
     GK__UNROLL_BY(1)
     for (unsigned row0 = first_row; row0 < row_count; row0 += row_step * batch) {
-      float x[batch][4];
+      float x[batch][Width];
       GK__UNROLL
-      for (unsigned j = 0; j < batch; j++) read_vector<Aligned>(x[j], c_tile, row0 + j * row_step, vector_idx, offset);
+      for (unsigned j = 0; j < batch; j++) {
+        const unsigned item_idx = Layout::word_at(row0 + j * row_step, col_idx / 4) * 4 + col_idx % 4;
+        const vector value = *reinterpret_cast<const vector *>(c_tile + item_idx);
+        GK__UNROLL
+        for (int i = 0; i < Width; i++) x[j][i] = value.value[i];
+      }
       epilogue.store_column(row0, col_idx, row_step, row_count, x);
-    }
-  }
-  /* Stores the elements at the beginning and at the end of each row that are in none of these vectors: at most 4, or 6
-   * where C ends in the tile. */
-  template <class Out, class Func>
-  static GK__D void store_ends(const float *c_tile, const gk__epilogue<Out, float, Func> &epilogue) {
-    const unsigned col_count = epilogue.n < Cols ? static_cast<unsigned>(epilogue.n) : Cols;
-    const unsigned row_ends = col_count < Cols ? 8 : 4, row_step = Threads / 4, batch = Rows / row_step;
-    const unsigned first_row = threadIdx.x % Threads / 4;
-    static_assert(Threads % 4 == 0 && Rows % row_step == 0, "all threads have the same number of elements");
-    GK__UNROLL_BY(1)
-    for (unsigned end_idx = threadIdx.x % 4; end_idx < row_ends; end_idx += 4) {
-      unsigned col_idx[batch];
-      gk__vector<Out, 1> old[batch] = {};
-      GK__UNROLL
-      for (unsigned j = 0; j < batch; j++) {
-        const unsigned row_idx = first_row + j * row_step, to_boundary = (4 - row_offset(epilogue, row_idx)) % 4,
-                       begin_count = to_boundary < col_count ? to_boundary : col_count;
-        col_idx[j] = end_idx < begin_count ? end_idx : end_idx + (col_count - begin_count) / 4 * 4;
-        if (row_idx >= epilogue.m) col_idx[j] = col_count;
-        if (epilogue.beta != 0 && col_idx[j] < col_count) old[j] = *epilogue.template vector_at<1>(row_idx, col_idx[j]);
-      }
-      GK__UNROLL
-      for (unsigned j = 0; j < batch; j++) {
-        if (col_idx[j] >= col_count) continue;
-        const unsigned row_idx = first_row + j * row_step;
-        float x[1] = {epilogue.scale(c_tile[Layout::word_at(row_idx, col_idx[j] / 4) * 4 + col_idx[j] % 4])};
-        if (epilogue.beta != 0) x[0] = epilogue.add_old(x[0], old[j].value[0]);
-        epilogue.store_values(row_idx, col_idx[j], x);
-      }
     }
   }
   template <class Epilogue>
   static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     const Epilogue of_tile = epilogue.from(row0, col0);
-    if (epilogue.template takes_vectors<4>()) {
-      store_vectors<true>(c_tile, of_tile);
-      if (of_tile.n < Cols && of_tile.n % 4) store_ends(c_tile, of_tile);
-    } else {
-      store_vectors<false>(c_tile, of_tile);
-      store_ends(c_tile, of_tile);
-    }
+    if (epilogue.template takes_vectors<4>() && (of_tile.n >= Cols || of_tile.n % 4 == 0))
+      store_vectors<4>(c_tile, of_tile);
+    else
+      store_vectors<1>(c_tile, of_tile);
   }
 };
 
@@ -6741,7 +6700,6 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
 template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> struct gk__block_config {
   typedef Sums sums;
   static const int bm = TileRows, bn = TileCols, bk = 16, stages = 3, groups = Groups, resident = Resident;
-  static const bool in_turn = false;
   /* Stores what a thread has of a work tile. Other configurations use the second parameter, the shared memory of the
    * operands. */
   template <class Acc, class Args>
@@ -6751,10 +6709,11 @@ template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> 
   }
 };
 
-/* A configuration whose blocks compute all partitions of a tile, one after the other. */
-template <class Config> struct gk__in_turn : Config {
-  static const int groups = 1, resident = 3;
-  static const bool in_turn = true;
+/* The configuration of blocks with one group. A multiprocessor has 64 barriers, and a kernel with named barriers
+ * reserves all 16 of a block, so at most four of its blocks run at the same time. These blocks need one barrier, and
+ * twelve warps of them run: with named ones 1085 x 522 x 56 takes 1.4 times as long (floats, H200). */
+template <class Config> struct gk__one_group : Config {
+  static const int groups = 1, resident = 384 / Config::sums::thread_count;
 };
 
 /* The kernel: computes one work tile, or in turn all partitions of a tile of C. If the groups of a block have the
@@ -6779,7 +6738,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     /* The first group has the longest partition. */
     const gk__partition_range longest(p, work.partition), range(p, work.partition + static_cast<unsigned>(group));
     int most_k = longest.depth, group_k = range.begin < p.k ? range.depth : 0;
-    if (Config::in_turn) most_k = group_k = static_cast<int>(p.k);
+    if (Config::groups == 1 && !p.partials) most_k = group_k = static_cast<int>(p.k);
     typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, work.row0, p.m, range.begin, group_k, t);
     typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, work.col0, p.n, range.begin, group_k, t);
     gk__multiply_partitions<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, group_k,
@@ -6915,7 +6874,8 @@ struct gk__warp_accumulators {
       float x[vector_width];
       GK__UNROLL
       for (int i = 0; i < vector_width; i++) x[i] = epilogue.scale(value[r][i]);
-      epilogue.store_values(row0 + static_cast<size_t>(row_idx(r)), col0 + static_cast<size_t>(col_idx(r)), x);
+      const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
+      *epilogue.template vector_at<4>(c_row, c_col) = epilogue.results(x, c_row, c_col);
     }
     if (whole) return;
     GK__UNROLL
@@ -7854,13 +7814,12 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitio
 /* A strict kernel, and what a launch needs to know of its configuration. Only the kernel is compiled for each
  * configuration, the launch once for all. */
 template <class... Params> struct gk__tile_kernel {
-  gk__kernel<Params...> kernel;
-  size_t bm, bn;     /* of the tile */
-  unsigned groups;   /* most groups in a block */
-  int thread_count;  /* of a group */
-  size_t ring_bytes; /* of a group */
-  size_t resident;   /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
-  bool in_turn;      /* a block computes all partitions of a tile */
+  gk__kernel<Params...> kernel, one_group; /* one_group: for blocks with one group */
+  size_t bm, bn;                           /* of the tile */
+  unsigned groups;                         /* most groups in a block */
+  int thread_count;                        /* of a group */
+  size_t ring_bytes;                       /* of a group */
+  size_t resident;                         /* blocks of Hopper's kernels that a multiprocessor holds at once; else 0 */
 };
 /* Launches a product in panels of whole tiles, as large as max_blocks and the memory for partials allow. */
 template <class Args, class Launch>
@@ -7892,16 +7851,19 @@ cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_
   return cudaSuccess;
 }
 /* The groups of a block each take a partition, if there are no more partitions than groups and their stages fit in
- * shared memory. */
+ * shared memory. in_turn: a block has one group, which computes all partitions of a tile. */
 template <class Args>
-cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Args &p, gk__product_call *call) {
+cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Args &p, gk__product_call *call,
+                             bool in_turn = false) {
   const size_t tile_bytes = tile_kernel.bm * tile_kernel.bn * sizeof(typename Args::acc_type);
   /* Accumulators replace the operands. */
   const size_t group_bytes = tile_kernel.ring_bytes > tile_bytes ? tile_kernel.ring_bytes : tile_bytes;
-  size_t groups = p.partitions <= tile_kernel.groups ? p.partitions : 1;
+  size_t groups = p.partitions <= tile_kernel.groups && !in_turn ? p.partitions : 1;
   if (groups > 1 && !call->gpu.has_smem(groups * group_bytes)) groups = 1;
-  const size_t block_smem = groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes;
-  const size_t blocks_per_tile = p.partitions > groups && !tile_kernel.in_turn ? p.partitions : 1;
+  const size_t block_smem =
+      groups > 1 ? groups * group_bytes : tile_kernel.ring_bytes + (in_turn ? tile_bytes : 0); /* the sum */
+  const size_t blocks_per_tile = groups > 1 || in_turn ? 1 : p.partitions;
+  const gk__kernel<Args> &kernel = groups > 1 ? tile_kernel.kernel : tile_kernel.one_group;
   const auto launch = [=](const Args &sub_batch, size_t blocks) {
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
@@ -7910,8 +7872,8 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
     const size_t smem = blocks_per_sm < tile_kernel.resident && gk__hopper_smem / (blocks_per_sm + 1) > block_smem
                             ? gk__hopper_smem / (blocks_per_sm + 1)
                             : block_smem;
-    return gk__launch_product(*call, tile_kernel.kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count,
-                              smem, sub_batch);
+    return gk__launch_product(*call, kernel, blocks, static_cast<int>(groups) * tile_kernel.thread_count, smem,
+                              sub_batch);
   };
   return gk__launch_panels(p, tile_kernel.bm, tile_kernel.bn, blocks_per_tile, call, launch);
 }
@@ -10336,16 +10298,16 @@ struct gk__plan_costs {
   gk__f64_costs doubles;
   gk__reduce_costs reduce;
 };
-/* Fitted on an H200 by a random search for the choices that lose least: for floats to 14,700 plans of 776 products
- * (those of the bench, and random ones), for doubles to 25,000 of 810, half of them without code for sm_90a. The costs
- * of reducing partials, which all types share, were kept. Of other products, the chosen plan loses 2.2 % of the time to
- * the best measured one for floats, with Hopper's kernels and without, and 2.5 % for doubles. `make bench-refit` fits
- * to half of the products in files of the bench, and prints what the choices lose over either half. */
+/* Fitted on an H200 by a random search for the choices that lose least: to 4,000 plans of 218 products of floats, those
+ * of the bench and random ones, and as many of 235 of doubles, with Hopper's kernels and without. The costs of reducing
+ * partials, which all types share, were kept. Of products that a fit does not see, the chosen plan loses 1.6 % of the
+ * time to the best measured one for floats, and 2.3 % for doubles. `make bench-refit` fits to half of the products in
+ * files of the bench, and prints what the choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
-  static const gk__plan_costs costs = {{{128, 247}, 153, 13601},
-                                       {{153, 270}, 169, 9029},
-                                       {{59, 94}, 1403, {291, 16}, {1922, 63}},
-                                       {74, 34, 5262, 1722},
+  static const gk__plan_costs costs = {{{129, 243}, 133, 10560},
+                                       {{147, 267}, 161, 7561},
+                                       {{63, 92}, 910, {550, 27}, {2405, 39}},
+                                       {66, 52, 5901, 2449},
                                        gk__measured_reduce_costs()};
   return costs;
 }
@@ -10392,12 +10354,13 @@ struct gk__plan_query {
   gk_plan wanted;
   int sms;
   unsigned hopper;
-  bool can_turn;     /* shared memory has room for two blocks of the portable kernel that computes partitions in turn */
+  bool can_turn;     /* the type has portable kernels that compute partitions in turn */
+  bool is_plain;     /* gk__small_kernel computes tiles of 32 x 32 */
   size_t smem_limit; /* bytes of shared memory that a block may have */
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && hopper == other.hopper && can_turn == other.can_turn && smem_limit == other.smem_limit &&
-           order == other.order;
+           sms == other.sms && hopper == other.hopper && can_turn == other.can_turn && is_plain == other.is_plain &&
+           smem_limit == other.smem_limit && order == other.order;
   }
   /* Whether a block reduces all partitions with such a tile. */
   bool in_block(const gk__tile_facts &tile_facts) const {
@@ -10473,8 +10436,13 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, cons
   const gk__block_load load(tile_facts, query);
   const size_t items = tile_facts.row_count * tile_facts.col_count;
   unsigned long long clocks = load.clocks(costs) + load.blocks_per_sm * costs.begin;
-  if (load.groups > 1) clocks += load.groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
-  return clocks + costs.once[0] + items * costs.once[1] / 100;
+  const size_t waves = gk_ceil_div(load.blocks_per_sm, load.resident);
+  if (load.groups > 1) clocks += waves * load.groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
+  clocks += costs.once[0] + items * costs.once[1] / 100;
+  /* More blocks of gk__small_kernel fit on a multiprocessor: 603 products of 64 x 16 x 48 take 6.6 us, by tiles of 64 x
+   * 64 10.8 (H200). */
+  const bool is_small = query.is_plain && tile_facts.plan == GK__PLAN_TILE_32 && load.blocks_per_sm > tile_facts.room;
+  return is_small ? clocks * 3 / 4 : clocks;
 }
 
 template <class Acc> struct gk__tiles {
@@ -10489,9 +10457,9 @@ template <class Acc> struct gk__tiles {
         {GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 0, 100, GK__SM_90A_CODE, &costs, {}},
         {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 0, 100, GK__SM_90A_CODE, &costs, {}},
         {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 0, 100, GK__SM_90A_CODE, &costs, {}},
-        {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 38400, 68, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 84, 7000}},
-        {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 26112, 63, GK__ANY_CODE, &costs, {}},
-        {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 13824, 40, GK__ANY_CODE, &costs, {}}};
+        {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 38400, 71, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 84, 7000}},
+        {GK__PLAN_TILE_64, 64, 64, 2, 4, 6, 26112, 66, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32, 32, 32, 2, 8, 9, 13824, 43, GK__ANY_CODE, &costs, {}}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10503,16 +10471,16 @@ template <> struct gk__tiles<double> {
   /* A larger product with a short k has tiles enough: 288 x 4192 x 64 takes 1.5 times as long with two partitions. Over
    * 1,197 products that is 0.3 % with Hopper's kernels, and 0.1 % without (H100). */
   static size_t least_k(size_t m, size_t n) { return m * n <= 128 * 1024 ? 36 : 200; }
-  static size_t least_depth() { return 21; }
+  static size_t least_depth() { return 26; }
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {
         {GK__PLAN_HOPPER_64_128, 64, 128, 8, 1, 1, 0, 98, GK__SM_90_CODE, &costs, {1, GK__SM_90A_CODE, 82, 500}},
-        {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 0, 90, GK__SM_90A_CODE, &costs, {}},
-        {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 0, 62, GK__SM_90_CODE, &costs, {2, GK__SM_90_CODE, 73, 2800}},
+        {GK__PLAN_HOPPER_64, 64, 64, 4, 1, 2, 0, 91, GK__SM_90A_CODE, &costs, {}},
+        {GK__PLAN_HOPPER_32_64, 32, 64, 4, 1, 2, 0, 69, GK__SM_90_CODE, &costs, {2, GK__SM_90_CODE, 73, 2800}},
         {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 92160, 65, GK__ANY_CODE, &costs, {}},
-        {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 30720, 48, GK__ANY_CODE, &costs, {}},
-        {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 46080, 62, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 78, 2800}}};
+        {GK__PLAN_TILE_32, 32, 32, 2, 4, 7, 30720, 51, GK__ANY_CODE, &costs, {}},
+        {GK__PLAN_TILE_32_64, 32, 64, 4, 4, 4, 46080, 64, GK__ANY_CODE, &costs, {3, GK__ANY_CODE, 78, 2800}}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, const gk__plan_query &query) {
@@ -10546,7 +10514,7 @@ inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum)
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
   gk__plan_query query = {
-      m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE, false, gk__hopper_smem - gk__block_reserve};
+      m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 132, GK__SM_90A_CODE, false, false, gk__hopper_smem - gk__block_reserve};
   unsigned long long clocks[2][GK__MATMUL_PARTITIONS + 1], least[2] = {~0ull, ~0ull}; /* [0]: portable; [1]: all */
   const size_t limit = k / tiles::least_depth();
   const unsigned most = limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit) : GK__MATMUL_PARTITIONS;
@@ -10623,7 +10591,9 @@ template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
     if (wanted != tile_facts.plan && wanted != GK_PLAN_AUTO && !fallback) continue;
     consider(tile_facts, gk__clocks<Acc>(tile_facts, query), false);
     const gk__turn_facts &turn = tile_facts.turn;
-    if (!turns || turn.room == 0 || turn.hopper > query.hopper || (!turn.hopper && !query.can_turn)) continue;
+    if (!turns || turn.room == 0 || turn.hopper > query.hopper) continue;
+    const size_t turn_bytes = tile_facts.bytes + tile_facts.row_count * tile_facts.col_count * sizeof(Acc);
+    if (!turn.hopper && (!query.can_turn || query.smem_limit < 2 * turn_bytes)) continue;
     tile_facts.room = turn.room;
     consider(tile_facts, gk__clocks<Acc>(tile_facts, in_turn) * turn.percent / 100 + turn.once, true);
   }
@@ -10653,26 +10623,30 @@ template <class Acc> gk__cut_plan<gk__tile_choice> gk__plan_tiles(const gk__plan
 }
 
 template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
-  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE, false, 0},
+  return gk__cached_plan(gk__plan_query{m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, GK__ANY_CODE, false, false, 0},
                          [](const gk__plan_query &query) { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc> gk__cut_plan<gk__tile_choice> gk__cached_tiles(const gk__plan_query &query) {
   return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tiles<Acc>(asked); });
 }
 
-/* The bytes of a ring of operands, and of the sum of partitions behind it. */
+/* The bytes of a ring of operands. */
 template <class Config, class Args> size_t gk__ring_bytes() {
   typedef typename Args::acc_type Acc;
-  const int items = gk__operand_loaders<Config, typename Args::item_type, Acc>::items * Config::stages;
-  return static_cast<size_t>(items + (Config::in_turn ? Config::bm * Config::bn : 0)) * sizeof(Acc);
+  return sizeof(Acc) * gk__operand_loaders<Config, typename Args::item_type, Acc>::items * Config::stages;
 }
-/* The portable kernel, or another one with rings of operands. */
-template <class Config, class Args>
-gk__tile_kernel<Args>
-gk__portable_kernel(const gk__kernel<Args> &kernel = GK__KERNEL(gk__matmul_kernel<Config, Args>)) {
-  return {
-      kernel, Config::bm,     Config::bn, Config::groups, Config::sums::thread_count, gk__ring_bytes<Config, Args>(),
-      0,      Config::in_turn};
+/* The portable kernel with this tile. Half types have one for any number of groups. */
+template <class Config, class Args> gk__tile_kernel<Args> gk__portable_kernel() {
+  const bool only_one = Config::groups == 1 || gk__half_traits<typename Args::item_type>::is_half;
+  typedef typename std::conditional<only_one, Config, gk__one_group<Config>>::type one_group;
+  return {GK__KERNEL(gk__matmul_kernel<Config, Args>),
+          GK__KERNEL(gk__matmul_kernel<one_group, Args>),
+          Config::bm,
+          Config::bn,
+          Config::groups,
+          Config::sums::thread_count,
+          gk__ring_bytes<Config, Args>(),
+          0};
 }
 /* A thin product is one row or column of tiles. */
 template <class Args> cudaError_t gk__matmul_thin(const Args &p, gk__product_call *call) {
@@ -10730,8 +10704,11 @@ template <class Func>
 gk__tile_kernel<gk__matmul_args<float, float, float, Func>>
 gk__small_tile_kernel(const gk__matmul_args<float, float, float, Func> &p) {
   typedef gk__matmul_args<float, float, float, Func> args;
-  if (p.trans_a || p.trans_b || p.partitions != 1) return gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, args>();
-  return gk__portable_kernel<gk__small_block, args>(GK__KERNEL(gk__small_kernel<args>));
+  gk__tile_kernel<args> tile_kernel = gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, args>();
+  if (p.trans_a || p.trans_b || p.partitions != 1) return tile_kernel;
+  tile_kernel.one_group = GK__KERNEL(gk__small_kernel<args>);
+  tile_kernel.ring_bytes = gk__ring_bytes<gk__small_block, args>();
+  return tile_kernel;
 }
 /* Whether rows and matrices begin at multiples of four elements. */
 template <class Item> GK__HD bool gk__has_vector_rows(const Item *from, size_t leading_dim, size_t stride) {
@@ -10760,20 +10737,6 @@ gk__tile_kernel<Args> gk__portable_kernel_of(const Args &, gk_plan plan, const g
   if (plan == GK__PLAN_TILE_64_128 && has_wide) return gk__portable_kernel<wide, Args>();
   return gk__portable_kernel<gk__mma_f64_block<32, 64, 16, 4>, Args>();
 }
-
-/* The portable kernels of gk__turn_facts. Batches of half types are strict only if they are tiny. */
-template <class Config, class Args> struct gk__turn_kernel {
-  static gk__tile_kernel<Args> get() { return gk__portable_kernel<gk__in_turn<Config>, Args>(); }
-  static bool takes(const gk__matmul_gpu &gpu) { return gpu.has_smem(2 * get().ring_bytes); }
-  static cudaError_t run(const Args &p, gk__product_call *call) { return gk__matmul_tiles(get(), p, call); }
-};
-template <class Args> struct gk__turn_path : gk__no_path {};
-template <class Out, class Func>
-struct gk__turn_path<gk__matmul_args<float, Out, float, Func>>
-    : gk__turn_kernel<gk__fma_block<64, 128, 8, 3>, gk__matmul_args<float, Out, float, Func>> {};
-template <class Out, class Func>
-struct gk__turn_path<gk__matmul_args<double, Out, double, Func>>
-    : gk__turn_kernel<gk__mma_f64_block<32, 64, 16, 4>, gk__matmul_args<double, Out, double, Func>> {};
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
  *
@@ -11052,7 +11015,7 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
   }
   template <class Config> static gk__tile_kernel<args> kernel() {
     const auto of_config = GK__KERNEL(gk__f32_hopper_kernel<Config, args>);
-    return {of_config, Config::bm, Config::bn, 1, Config::thread_count, Config::smem, Config::resident, false};
+    return {of_config, of_config, Config::bm, Config::bn, 1, Config::thread_count, Config::smem, Config::resident};
   }
   static cudaError_t run(const args &p, const gk__tile_choice &choice, gk__product_call *call) {
     const gk_plan plan = choice.tile_facts.plan;
@@ -11074,8 +11037,8 @@ template <class Out, class Func> struct gk__hopper_path<gk__matmul_args<double, 
   }
   template <class Shape> static gk__tile_kernel<args, unsigned> kernel() {
     const auto of_shape = GK__KERNEL(gk__f64_kernel<Shape, args>);
-    return {of_shape,          Shape::bm,       Shape::bn,     1, Shape::producers + Shape::consumers,
-            Shape::ring_bytes, Shape::resident, Shape::in_turn};
+    return {of_shape,          of_shape,       Shape::bm, Shape::bn, 1, Shape::producers + Shape::consumers,
+            Shape::ring_bytes, Shape::resident};
   }
   static gk__tile_kernel<args, unsigned> kernel_of(gk_plan plan, bool in_turn) {
     if (plan == GK__PLAN_HOPPER_64) return kernel<gk__f64_64x64>();
@@ -11132,20 +11095,21 @@ template <class Args>
 cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, gk__product_call *call,
                                size_t whole_batch = 0) {
   typedef typename Args::acc_type Acc;
+  const bool is_half = gk__half_traits<typename Args::item_type>::is_half;
   p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
-  const gk__cut_plan<gk__tile_choice> cut =
-      gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
-                             gk__hopper_path<Args>::hopper(p, call->gpu), gk__turn_path<Args>::takes(call->gpu),
-                             static_cast<size_t>(call->gpu.smem_limit)});
+  const gk__cut_plan<gk__tile_choice> cut = gk__cached_tiles<Acc>(
+      {p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
+       gk__hopper_path<Args>::hopper(p, call->gpu), !is_half,
+       !is_half && !p.trans_a && !p.trans_b && order.partitions == 1, static_cast<size_t>(call->gpu.smem_limit)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);
-    if (choice.in_turn) return gk__turn_path<Args>::run(panel, call);
-    return gk__matmul_tiles(gk__portable_kernel_of(panel, tile_facts.plan, call->gpu, Acc()), panel, call);
+    return gk__matmul_tiles(gk__portable_kernel_of(panel, tile_facts.plan, call->gpu, Acc()), panel, call,
+                            choice.in_turn);
   };
   if (cut.is_cut() && order.partitions > 1 && !call->memory && !call->measuring) {
     call->measuring = true; /* the second panel may need partials, and the first one none */

@@ -54,7 +54,7 @@ inline gk__split_k plan_split(size_t k, unsigned partitions) {
 template <class Acc> unsigned long long plan_clocks(const plan_shape &shape, const plan_time &plan, int sms) {
   const gk__split_k order = plan_split(shape.k, plan.partitions);
   return gk__clocks<Acc>(gk__tiles<Acc>::facts(plan.tile_idx),
-                         {shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper, false, 232448});
+                         {shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper, false, false, 232448});
 }
 /* Every plan of a shape: each tile with each number of partitions that gk__plan_split_k chooses from, and some more. */
 template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
@@ -73,7 +73,7 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape) {
 template <class Acc> plan_time plan_chosen(const plan_shape &shape, int sms) {
   const gk__split_k order = gk__plan_split_k<Acc>(shape.m, shape.n, shape.k);
   const gk__tile_facts chosen =
-      gk__plan_tile<Acc>({shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper, false, 232448})
+      gk__plan_tile<Acc>({shape.m, shape.n, shape.k, 1, order, GK_PLAN_AUTO, sms, shape.hopper, false, false, 232448})
           .tile_facts;
   plan_time plan = {-1, order.partitions, 0};
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++)

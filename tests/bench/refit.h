@@ -292,6 +292,7 @@ inline refit_table refit_fit(const refit_table &start, const refit_data &data, i
   const double smallest = 0.4; /* is rounded to 0, and is not 0, so that a factor makes it larger */
   /* The split of k depends on a few numbers, which would otherwise lead away from the measured plans. */
   const double not_measured = 0.1;
+  const double of_errors = 1; /* the choices alone do not determine all of the costs */
   refit_table table = start;
   bool any_hopper = false;
   for (const refit_shape &shape : data.fitted) any_hopper = any_hopper || shape.times.shape.hopper > 0;
@@ -313,7 +314,7 @@ inline refit_table refit_fit(const refit_table &start, const refit_data &data, i
   };
   take(refit_search(numbers, smallest, steps, [&](const std::vector<refit_number> &all) {
     take(all);
-    return refit_allowed(table) ? refit_badness(table, data.fitted, not_measured) : HUGE_VAL;
+    return refit_allowed(table) ? refit_badness(table, data.fitted, not_measured, of_errors) : HUGE_VAL;
   }));
   return table;
 }

@@ -66,7 +66,7 @@ template <class T> static size_t count_cuts(int sms, unsigned hopper) {
   for (size_t i = 0; i < 600; i++) {
     const auto edge = [i](uint64_t seed) { return static_cast<size_t>(uniform(seed, i, 256, 6000)); };
     const size_t m = edge(41), n = edge(42), k = edge(43);
-    hook_plan_query query = {m, n, k, 1, hook_plan_split_k<T>(m, n, k), GK_PLAN_AUTO, sms, hopper, true, 232448};
+    hook_plan_query query = {m, n, k, 1, hook_plan_split_k<T>(m, n, k), GK_PLAN_AUTO, sms, hopper, true, false, 232448};
     const hook_cut_plan<hook_tile_choice> parts = hook_plan_tiles<T>(query);
     const unsigned long long whole = hook_clocks<T>(hook_plan_tile<T>(query).tile_facts, query);
     EXPECT(!parts.is_cut() || parts.plan.cost + parts.rest_plan.cost < whole - whole / 20);

@@ -35,7 +35,7 @@ TEST(splits_of_k) {
       {4, 4, 1048576, 1, 256, 256}, {4096, 4096, 4096, 0, 1, 1}, {128, 128, 128, 0, 1, 4},
       {255, 255, 255, 0, 4, 4},     {512, 512, 512, 0, 4, 2},    {640, 640, 640, 0, 5, 1},
       {768, 768, 768, 0, 5, 1},     {1000, 1000, 1000, 0, 3, 1}, {1024, 1024, 1024, 0, 2, 1},
-      {64, 8192, 8192, 0, 4, 2},    {2047, 333, 5001, 0, 11, 4}, {858, 4921, 2132, 0, 3, 1},
+      {64, 8192, 8192, 0, 4, 2},    {2047, 333, 5001, 0, 11, 4}, {858, 4921, 2132, 0, 2, 1},
       {2500, 2499, 2500, 0, 2, 1},  {40, 50, 900, 0, 19, 15},    {16, 16, 100000, 0, 32, 32},
       {550, 222, 123, 0, 2, 4},     {288, 4192, 64, 0, 1, 1},    {360, 365, 190, 0, 3, 1},
       {360, 365, 210, 0, 2, 2},
@@ -87,7 +87,7 @@ TEST(cached_splits_and_tiles) {
         EXPECT(hook_cached_split_k<double>(m, n, k) == twice);
         EXPECT(hook_cached_split_k<float>(m, n, k + 64) == hook_plan_split_k<float>(m, n, k + 64));
         for (const unsigned hopper : {0u, 1u, 2u}) {
-          const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper, false, 232448};
+          const hook_plan_query query = {m, n, k, 1, order, GK_PLAN_AUTO, 132, hopper, false, false, 232448};
           const hook_cut_plan<hook_tile_choice> cached = hook_cached_tiles<float>(query),
                                                 planned = hook_plan_tiles<float>(query);
           EXPECT(cached.m == planned.m && cached.n == planned.n && cached.plan.cost == planned.plan.cost);
@@ -109,7 +109,7 @@ TEST(estimates_of_blocks) {
       const size_t k = static_cast<size_t>(depth) * (partitions - 1) + static_cast<size_t>(last);
       const hook_split_k order = {0, partitions, depth};
       return hook_hopper_clocks(
-          tile, {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, 2, false, 232448});
+          tile, {tiles * tile.row_count, tile.col_count, k, 1, order, GK_PLAN_AUTO, 132, 2, false, false, 232448});
     };
     unsigned long long before = 0;
     for (size_t tiles = 1; tiles < 2000; tiles += 33) {
@@ -142,7 +142,7 @@ TEST(estimates_of_reductions) {
   const hook_tile_facts square = hook_tiles<float>::facts(hook_tiles<float>::item_count - 1);
   const auto whole = [&](unsigned partitions) {
     const hook_split_k order = {0, partitions, 640 / static_cast<int>(partitions)};
-    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, 0, false, 232448};
+    const hook_plan_query query = {64, 64, 640, 1, order, GK_PLAN_AUTO, 132, 0, false, false, 232448};
     return hook_clocks<float>(square, query) - hook_tiles<float>::kernel_clocks(square, query);
   };
   EXPECT_EQ(whole(square.groups), 0ull);
@@ -161,7 +161,8 @@ template <class T> static void check_groups() {
     EXPECT(kernel.bm == tile.row_count && kernel.bn == tile.col_count && kernel.groups == tile.groups);
     EXPECT_EQ(tile.bytes, std::max(kernel.ring_bytes, kernel.bm * kernel.bn * sizeof(T)));
     if (tile.groups == 1) continue;
-    hook_plan_query query = {512, 512, 64 * tile.groups, 1, {false, tile.groups, 64}, GK_PLAN_AUTO, 132, 0, false, 0};
+    hook_plan_query query = {512,   512, 64 * tile.groups, 1, {false, tile.groups, 64}, GK_PLAN_AUTO, 132, 0, false,
+                             false, 0};
     for (const size_t missing : {0u, 1u}) { /* the clocks to reduce partials by a second launch */
       query.smem_limit = tile.groups * tile.bytes - missing;
       EXPECT((hook_clocks<T>(tile, query) > tiles::kernel_clocks(tile, query)) == (missing > 0));
@@ -176,7 +177,8 @@ TEST(planner_knows_the_memory_of_groups) {
 TEST(planner_fills_the_device) {
   const hook_split_k plain = {0, 1, 4096};
   const auto plan_of = [&](size_t edge, unsigned hopper, gk_plan wanted) {
-    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper, false, 232448}).tile_facts.plan;
+    return (int)hook_plan_tile<float>({edge, edge, 4096, 1, plain, wanted, 132, hopper, false, false, 232448})
+        .tile_facts.plan;
   };
   EXPECT_EQ(plan_of(4096, 0, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, 2, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
@@ -189,9 +191,9 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, 1, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_32); /* only code for sm_90a has one */
   EXPECT_EQ(plan_of(100, 2, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
   EXPECT_EQ(plan_of(100, 0, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
-  EXPECT_EQ(
-      (int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_64, 132, 0, false, 232448}).tile_facts.plan,
-      (int)HOOK_PLAN_TILE_32_64);
+  EXPECT_EQ((int)hook_plan_tile<double>({100, 100, 4096, 1, plain, HOOK_PLAN_TILE_64, 132, 0, false, false, 232448})
+                .tile_facts.plan,
+            (int)HOOK_PLAN_TILE_32_64);
 }
 
 /* The bytes of an element say its type. */

@@ -218,9 +218,12 @@ template <class T, class O, class Func> static void check_in_turn(size_t m, size
     product_by_order<T, O, Func> product(p, {false, partitions, static_cast<int>(depth)});
     hook_matmul_gpu gpu = this_gpu();
     gpu.sms = 1;
-    hook_plan_query query = {m, n, k, p.batch, product.order, GK_PLAN_AUTO, gpu.sms, HOOK_ANY_CODE, true, 232448};
+    hook_plan_query query = {m,    n,     k,     p.batch, product.order, GK_PLAN_AUTO, gpu.sms, HOOK_ANY_CODE,
+                             true, false, 232448};
     EXPECT(hook_plan_tile<acc_type<T>>(query).in_turn);
     query.can_turn = false;
+    EXPECT(!hook_plan_tile<acc_type<T>>(query).in_turn);
+    query.can_turn = true, query.smem_limit = 101376; /* too little for two blocks with their sums */
     EXPECT(!hook_plan_tile<acc_type<T>>(query).in_turn);
     for (int has_smem = 1; has_smem >= 0; has_smem--) { /* without, by blocks or groups */
       if (!has_smem) gpu.smem_limit = 32000;
