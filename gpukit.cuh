@@ -6413,8 +6413,8 @@ struct gk__accumulators_f64 {
 };
 
 /* The barrier of the main loop: the next stage has arrived, and this one, whose last fragment is in registers, may be
- * overwritten. Each group of a block has a named barrier of its own, as groups may take different branches at the end
- * of a step. */
+ * overwritten. If a block may have several groups, each has a named barrier of its own, as they may take different
+ * branches at the end of a step. */
 template <class Config> GK__D void gk__end_of_step() {
   gk__ptx_cp_async_commit_group();
   gk__ptx_cp_async_wait_group<Config::stages - 2>();
@@ -6625,7 +6625,8 @@ struct gk__swizzled_boxes {
 };
 /* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. Compared with
  * storing accumulators from registers the code is a third. Rows of C may begin at any address: if they are not aligned,
- * elements are stored one by one. Vectors that cross those of the tile take 0.98 to 1.03 of its time (H200). */
+ * elements are stored one by one. Aligned vectors of C, each put together from two of the tile, take 0.98 to 1.03 of
+ * the time (H200). */
 template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, Cols>> struct gk__shared_tile : Layout {
   /* Stores those vectors of Width elements that are in the matrix, with adjacent threads on adjacent ones. The
    * epilogue's matrix begins at the tile. */
@@ -6710,8 +6711,9 @@ template <class Sums, int TileRows, int TileCols, int Groups, int Resident = 1> 
 };
 
 /* The configuration of blocks with one group. A multiprocessor has 64 barriers, and a kernel with named barriers
- * reserves all 16 of a block, so at most four of its blocks run at the same time. These blocks need one barrier, and
- * twelve warps of them run: with named ones 1085 x 522 x 56 takes 1.4 times as long (floats, H200). */
+ * reserves all 16 of a block, so at most four of its blocks run at the same time. These blocks need one barrier each,
+ * and have registers for twelve warps on a multiprocessor. With named barriers 1085 x 522 x 56 takes 1.4 times as long
+ * (floats, H200). */
 template <class Config> struct gk__one_group : Config {
   static const int groups = 1, resident = 384 / Config::sums::thread_count;
 };
@@ -10279,10 +10281,11 @@ struct gk__hopper_costs {
 };
 /* Costs of the portable kernels of floats, in clocks unless another unit is given, in addition to the multiply-adds. */
 struct gk__simt_costs {
-  unsigned busy[2];   /* throughput of up to four and up to eight warps, in percent of that of twelve */
-  unsigned begin;     /* to begin a block and to end it */
-  unsigned groups[2]; /* reduction of each group: up to 2048 accumulators; more: 1/100 clock for each */
-  unsigned once[2];   /* for each product: a constant; 1/100 clock for each element of a tile */
+  unsigned busy[2]; /* throughput of up to four and up to eight warps, in percent of that of twelve */
+  unsigned begin;   /* to begin a block and to end it */
+  unsigned groups
+      [2]; /* reduction of each group, for each wave of blocks: up to 2048 accumulators; more: 1/100 clock for each */
+  unsigned once[2]; /* for each product: a constant; 1/100 clock for each element of a tile */
 };
 /* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
@@ -10298,11 +10301,11 @@ struct gk__plan_costs {
   gk__f64_costs doubles;
   gk__reduce_costs reduce;
 };
-/* Fitted on an H200 by a random search for the choices that lose least: to 4,000 plans of 218 products of floats, those
- * of the bench and random ones, and as many of 235 of doubles, with Hopper's kernels and without. The costs of reducing
- * partials, which all types share, were kept. Of products that a fit does not see, the chosen plan loses 1.6 % of the
- * time to the best measured one for floats, and 2.3 % for doubles. `make bench-refit` fits to half of the products in
- * files of the bench, and prints what the choices lose over either half. */
+/* Fitted on an H200 by a random search for choices that lose little and estimates that are close: to 4,000 plans of 218
+ * products of floats, those of the bench and random ones, and as many of 235 of doubles, with Hopper's kernels and
+ * without. The costs of reducing partials, which all types share, were kept. Of products that a fit does not see, the
+ * chosen plan loses 1.6 % of the time to the best measured one for floats, and 2.3 % for doubles. `make bench-refit`
+ * fits to half of the products in files of the bench, and prints what the choices lose over either half. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{129, 243}, 133, 10560},
                                        {{147, 267}, 161, 7561},
@@ -10440,8 +10443,9 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, cons
   if (load.groups > 1) clocks += waves * load.groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
   clocks += costs.once[0] + items * costs.once[1] / 100;
   /* More blocks of gk__small_kernel fit on a multiprocessor: 603 products of 64 x 16 x 48 take 6.6 us, by tiles of 64 x
-   * 64 10.8 (H200). */
-  const bool is_small = query.is_plain && tile_facts.plan == GK__PLAN_TILE_32 && load.blocks_per_sm > tile_facts.room;
+   * 64 10.8 (H200). The costs were fitted to single products, whose times are those of that kernel. */
+  const bool is_small =
+      query.is_plain && query.batch > 1 && tile_facts.plan == GK__PLAN_TILE_32 && load.blocks_per_sm > tile_facts.room;
   return is_small ? clocks * 3 / 4 : clocks;
 }
 
@@ -10635,7 +10639,7 @@ template <class Config, class Args> size_t gk__ring_bytes() {
   typedef typename Args::acc_type Acc;
   return sizeof(Acc) * gk__operand_loaders<Config, typename Args::item_type, Acc>::items * Config::stages;
 }
-/* The portable kernel with this tile. Half types have one for any number of groups. */
+/* The portable kernel with this tile. Half types have one kernel for any number of groups. */
 template <class Config, class Args> gk__tile_kernel<Args> gk__portable_kernel() {
   const bool only_one = Config::groups == 1 || gk__half_traits<typename Args::item_type>::is_half;
   typedef typename std::conditional<only_one, Config, gk__one_group<Config>>::type one_group;
@@ -11104,7 +11108,8 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   const gk__cut_plan<gk__tile_choice> cut = gk__cached_tiles<Acc>(
       {p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
        gk__hopper_path<Args>::hopper(p, call->gpu), !is_half,
-       !is_half && !p.trans_a && !p.trans_b && order.partitions == 1, static_cast<size_t>(call->gpu.smem_limit)});
+       std::is_same<typename Args::item_type, float>::value && !p.trans_a && !p.trans_b && order.partitions == 1,
+       static_cast<size_t>(call->gpu.smem_limit)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);

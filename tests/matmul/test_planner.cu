@@ -56,6 +56,16 @@ TEST(splits_of_k) {
   if (!changed.empty()) test_fail(__FILE__, __LINE__, "other splits:" + changed);
 }
 
+/* A batch of small products, whose operands are not transposed, is planned for the kernel of such products. */
+TEST(small_products_of_batches) {
+  hook_plan_query query = {64, 16, 48, 603, {false, 1, 48}, GK_PLAN_AUTO, 132, 0, false, true, 232448};
+  const hook_tile_choice plain = hook_plan_tile<float>(query);
+  EXPECT_EQ((int)plain.tile_facts.plan, (int)HOOK_PLAN_TILE_32);
+  hook_plan_query other = query;
+  other.is_plain = false;
+  EXPECT(hook_plan_tile<float>(other).cost > plain.cost && !(other == query));
+}
+
 /* Sizes that are powers of two, or their multiples, are usual. Two such products in turn are planned once each, not
  * for each call: they seldom share an entry of the cache. */
 struct sizes {
