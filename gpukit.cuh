@@ -5752,13 +5752,9 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     sub.first_col += col_idx;
     return sub;
   }
-  /* The number of elements from the last boundary of a vector of Width to the first element. */
-  template <int Width> GK__D unsigned vector_offset() const {
-    return static_cast<unsigned>(reinterpret_cast<uintptr_t>(dest) / sizeof(Out) % Width);
-  }
   /* Whether Width neighbours can be stored as one vector, in every row from column 0 on. */
   template <int Width> GK__D bool takes_vectors() const {
-    return leading_dim % Width == 0 && vector_offset<Width>() == 0;
+    return leading_dim % Width == 0 && reinterpret_cast<uintptr_t>(dest) / sizeof(Out) % Width == 0;
   }
   /* Width neighbours of a row, which are in the matrix and begin at a boundary of a vector. */
   template <int Width> GK__D gk__vector<Out, Width> *vector_at(size_t row_idx, size_t col_idx) const {
@@ -10358,7 +10354,7 @@ struct gk__plan_query {
   int sms;
   unsigned hopper;
   bool can_turn;     /* the type has portable kernels that compute partitions in turn */
-  bool is_plain;     /* gk__small_kernel computes tiles of 32 x 32 */
+  bool is_plain;     /* see gk__is_plain */
   size_t smem_limit; /* bytes of shared memory that a block may have */
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
@@ -10700,7 +10696,12 @@ template <int TileRows, int TileCols, int WarpRows, int Groups>
 struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, WarpRows, 32, 8>, TileRows, TileCols, Groups> {};
 
-/* With tiles of 32 x 32: the kernel of small products, if it can compute this one; else the portable kernel. */
+/* Whether gk__small_kernel computes the tiles of 32 x 32 of a product. */
+template <class Args> bool gk__is_plain(const Args &) { return false; }
+template <class Func> bool gk__is_plain(const gk__matmul_args<float, float, float, Func> &p) {
+  return !p.trans_a && !p.trans_b && p.partitions == 1;
+}
+/* The kernels of tiles of 32 x 32. */
 template <class Args> gk__tile_kernel<Args> gk__small_tile_kernel(const Args &) {
   return gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, Args>();
 }
@@ -10709,7 +10710,7 @@ gk__tile_kernel<gk__matmul_args<float, float, float, Func>>
 gk__small_tile_kernel(const gk__matmul_args<float, float, float, Func> &p) {
   typedef gk__matmul_args<float, float, float, Func> args;
   gk__tile_kernel<args> tile_kernel = gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, args>();
-  if (p.trans_a || p.trans_b || p.partitions != 1) return tile_kernel;
+  if (!gk__is_plain(p)) return tile_kernel;
   tile_kernel.one_group = GK__KERNEL(gk__small_kernel<args>);
   tile_kernel.ring_bytes = gk__ring_bytes<gk__small_block, args>();
   return tile_kernel;
@@ -11105,11 +11106,10 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   if (order.thin) return gk__matmul_thin(p, call);
   if (gk__warp_tile_path<Args>::takes(p, plan, call->gpu))
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
-  const gk__cut_plan<gk__tile_choice> cut = gk__cached_tiles<Acc>(
-      {p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
-       gk__hopper_path<Args>::hopper(p, call->gpu), !is_half,
-       std::is_same<typename Args::item_type, float>::value && !p.trans_a && !p.trans_b && order.partitions == 1,
-       static_cast<size_t>(call->gpu.smem_limit)});
+  const gk__cut_plan<gk__tile_choice> cut =
+      gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
+                             gk__hopper_path<Args>::hopper(p, call->gpu), !is_half, gk__is_plain(p),
+                             static_cast<size_t>(call->gpu.smem_limit)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);
