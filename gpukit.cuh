@@ -147,8 +147,8 @@
  *                and op): include <cuda_runtime.h>, <atomic> and <utility> before your macros.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Tensor-core products on Hopper
- *               are fastest in code for sm_90a (-gencode arch=compute_90a,code=sm_90a), which -arch=native does not
- *               make.
+ *               are fastest in code for sm_90a (-gencode arch=compute_90a,code=sm_90a; not with CUDA 12.0 or -G), which
+ *               -arch=native does not make.
  */
 
 /* The file has two halves, the declarations and the implementation. Each is compiled once, at the first inclusion that
@@ -311,6 +311,14 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #define GK__NODISCARD
 #endif
 #define GK__CHECKED GK__NODISCARD GPUKIT_DEF
+
+/* For __launch_bounds__: the blocks of a kernel that a multiprocessor is to hold. In device code for a debugger (-G)
+ * functions are not inlined, and CUDA 12 with -rdc refuses a kernel with fewer registers than a function it calls. */
+#ifdef __CUDACC_DEBUG__
+#define GK__RESIDENT(blocks) 1
+#else
+#define GK__RESIDENT(blocks) blocks
+#endif
 
 /* --- Namespaces --------------------------------------------------------------------------------------------------*/
 
@@ -3988,7 +3996,7 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
 
 /* Input: a pointer, or a computed input. */
 template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, (gk__reduce_blocks<Unaligned, Input, Acc>::per_sm))
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__RESIDENT((gk__reduce_blocks<Unaligned, Input, Acc>::per_sm)))
     gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__slot_memory<Acc> memory) {
   typedef typename gk__source<Input>::item_type Item;
   GK__SHARED(Acc, warp_value, GK__REDUCE_THREADS / 32);
@@ -4401,7 +4409,7 @@ GK__D void gk__fold_partitions(Out *output, size_t output_count, const gk__matri
 }
 
 template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
-__global__ void __launch_bounds__(GK__ROW_BLOCK, 2)
+__global__ void __launch_bounds__(GK__ROW_BLOCK, GK__RESIDENT(2))
     gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan,
                            gk__slot_memory<Acc> memory) {
   GK__SHARED(Acc, warp_value, GK__ROW_BLOCK / 32);
@@ -5127,7 +5135,7 @@ GK__D void gk__scan_finish_load(gk__word16 *shared, const Input &input, unsigned
 
 /* Ticket (if a row has several tiles), load, threads' totals, prefixes, results. n: elements of a row. */
 template <class Config>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
+__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__RESIDENT(Config::blocks_per_sm))
     gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
                     typename Config::Operator operation, typename Config::Init init, bool inclusive,
                     typename Config::Plan plan, gk__slot_memory<typename Config::Acc> memory) {
@@ -5416,7 +5424,7 @@ GK__D void gk__select_store(Out *output, const Item *kept_items, unsigned begin,
   }
 }
 template <class Tile, class Input, class Out, class Count, class Keep>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, Tile::blocks_per_sm)
+__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__RESIDENT(Tile::blocks_per_sm))
     gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, unsigned lead, Keep keep, bool in_place,
                       gk__scan_plan plan, gk__slot_memory<size_t> memory) {
   typedef typename Tile::Item Item;
@@ -6717,7 +6725,7 @@ template <class Config> struct gk__one_group : Config {
 /* The kernel: computes one work tile, or in turn all partitions of a tile of C. If the groups of a block have the
  * partitions of a tile, it reduces them. */
 template <class Config, class Args>
-__global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
+__global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, GK__RESIDENT(Config::resident))
     gk__matmul_kernel(Args p) {
   typedef typename Args::acc_type Acc;
   typedef typename Config::sums accumulators;
@@ -6797,7 +6805,7 @@ struct gk__accumulators_small {
 typedef gk__block_config<gk__accumulators_small, 32, 32, 1, 12> gk__small_block;
 
 template <class Args>
-__global__ void __launch_bounds__(gk__small_block::sums::thread_count, gk__small_block::resident)
+__global__ void __launch_bounds__(gk__small_block::sums::thread_count, GK__RESIDENT(gk__small_block::resident))
     gk__small_kernel(Args p) {
   typedef gk__small_block Config;
   typedef typename Args::item_type Item;
@@ -7051,7 +7059,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 
 /* GK__HOPPER_BUILD: a target of this build is Hopper. The host's code is compiled for all targets at once, and each
  * kernel costs it time, so other builds have none of Hopper's kernels. GK__PASS_SM_90, GK__PASS_SM_90A: nvcc now
- * compiles device code for sm_90 or sm_90a; for sm_90a. */
+ * compiles device code for sm_90 or sm_90a; for sm_90a. CUDA 12.0 has no st.async, and for a debugger (-G) wgmma would
+ * be in functions that are called; so their code for sm_90a is that for sm_90. */
 #define GK__IS_HOPPER(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                      \
   ((a1) / 10 == 90 || (a2) / 10 == 90 || (a3) / 10 == 90 || (a4) / 10 == 90 || (a5) / 10 == 90 || (a6) / 10 == 90 ||   \
    (a7) / 10 == 90 || (a8) / 10 == 90 || (a9) / 10 == 90 || (a10) / 10 == 90 || (a11) / 10 == 90 ||                    \
@@ -7062,7 +7071,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #define GK__HOPPER_BUILD 1
 #endif
 #endif
-#if defined(GK__HOPPER_BUILD) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(GK__HOPPER_BUILD) && defined(__CUDA_ARCH_FEAT_SM90_ALL) && !defined(__CUDACC_DEBUG__) &&                   \
+    CUDART_VERSION >= 12010
 #define GK__PASS_SM_90A 1
 #endif
 #if defined(GK__HOPPER_BUILD) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
@@ -7629,7 +7639,8 @@ template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_rows(const A
 }
 
 template <int Rows, class Args>
-__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename Args::item_type) == 4 ? 3 : 2)
+__global__ void __launch_bounds__(GK__THIN_THREADS,
+                                  GK__RESIDENT(Rows == 1 && sizeof(typename Args::item_type) == 4 ? 3 : 2))
     gk__thin_kernel(gk__thin_args<Args> p) {
   typedef typename Args::item_type Item;
   typedef typename Args::acc_type Acc;
@@ -8159,7 +8170,8 @@ template <int Preparation> struct gk__transpose_tile {
  * represent an element, *strict becomes 1, and a strict kernel computes the product. With a transposition in the code,
  * the compiler would take 97 registers, which leaves room for two blocks on a multiprocessor; 0 is no limit. */
 template <int Preparation, class Item>
-__global__ void __launch_bounds__(gk__prepare_threads, gk__prepared_vector<Preparation>::transposes ? 3 : 0)
+__global__ void __launch_bounds__(gk__prepare_threads,
+                                  GK__RESIDENT(gk__prepared_vector<Preparation>::transposes ? 3 : 0))
     gk__prepare_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
                        unsigned limit, unsigned *strict) {
   typedef gk__prepared_vector<Preparation> prepared;
@@ -9355,7 +9367,9 @@ template <class Shape, class Element>
 GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape::m64_count][Shape::acc_count],
                                    gk__wgmma_pipeline<Shape> &pipe, unsigned group, const gk__wgmma_k_range &range) {
   const unsigned block_count = range.block_count;
-  if (Shape::products > 1 || block_count == 0) gk__clear(acc);
+  /* The first wgmma sets the accumulators. But if they have no value before the loop, ptxas of CUDA 12 makes each wgmma
+   * wait for the one before it (C7515), and products of half types take 1.23 times as long (12.4, H200). */
+  if (Shape::products > 1 || block_count == 0 || CUDART_VERSION < 13000) gk__clear(acc);
   unsigned done = 0;
   do {
     unsigned end = block_count;
