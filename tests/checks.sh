@@ -160,11 +160,13 @@ case_by() {
   esac
 }
 
-# unknown TARGETS: a target of the row's case that is not in this list
-unknown() {
-  for way in $(echo "$objects" | tr '@+' ' '); do
-    case $way in
-    sm_*) case " $1 " in *" ${way%a} "*) ;; *) echo "$way" && return ;; esac ;;
+# unfit TARGETS: why nvcc, whose targets these are, cannot compile the row's case
+unfit() {
+  for way in $(echo "$objects" | tr '@+,' ' '); do
+    case $way:" $1 " in
+    sm_*:*" ${way%a} "*) ;;
+    sm_*) echo "this nvcc does not know $way" && return ;;
+    every:*' sm_50 '*) echo 'this nvcc has targets that gpukit refuses' && return ;;
     esac
   done
 }
@@ -214,9 +216,9 @@ while IFS=' ' read -r kind name compilers objects rest; do
     [ -n "$nvccs" ] || absent=$((absent + 1))
     for id in $nvccs; do
       [ "$id" = nvcc ] || [ $group = ports ] || group=all
-      target=$(unknown "$(cat "$work/targets.$id")")
-      if [ -z "$target" ]; then case_by "$id" $group; else
-        check $group "${kind}_$name.$id" '' skip "1 'this nvcc does not know $target'"
+      reason=$(unfit "$(cat "$work/targets.$id")")
+      if [ -z "$reason" ]; then case_by "$id" $group; else
+        check $group "${kind}_$name.$id" '' skip "1 '$reason'"
       fi
     done
   done
