@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
       lesson_measure(&l, "sum by the last block", bytes, [=] { sum_last_block<<<blocks, BLOCK>>>(in, n); });
   lesson_expect(&l, once, total_at, sum);
   const lesson_row *const synced = lesson_measure(&l, "sum by a cooperative launch", bytes, [=] {
-    GK_CHECK(cudaLaunchCooperativeKernel(sum_cooperative, blocks, BLOCK, sum_arguments, 0, 0));
+    GK_CHECK(cudaLaunchCooperativeKernel((const void *)sum_cooperative, blocks, BLOCK, sum_arguments, 0, 0));
   });
   lesson_expect(&l, synced, total_at, sum);
 
@@ -155,12 +155,12 @@ int main(int argc, char **argv) {
   });
   lesson_expect(&l, launches, odd, last);
   const lesson_row *const barriers = lesson_measure(&l, "rounds by grid.sync()", 0, [=] {
-    GK_CHECK(cudaLaunchCooperativeKernel(rounds_cooperative, blocks, BLOCK, rounds_arguments, 0, 0));
+    GK_CHECK(cudaLaunchCooperativeKernel((const void *)rounds_cooperative, blocks, BLOCK, rounds_arguments, 0, 0));
   });
   lesson_expect(&l, barriers, odd, last);
   const lesson_row *const by_hand = lesson_measure(&l, "rounds by a counter", 0, [=] {
     GK_CHECK(cudaMemsetAsync(arrived_at, 0, sizeof(unsigned), 0)); /* a run before has left its count */
-    GK_CHECK(cudaLaunchCooperativeKernel(rounds_by_hand, blocks, BLOCK, rounds_arguments, 0, 0));
+    GK_CHECK(cudaLaunchCooperativeKernel((const void *)rounds_by_hand, blocks, BLOCK, rounds_arguments, 0, 0));
   });
   lesson_expect(&l, by_hand, odd, last);
   lesson_table(&l);
@@ -168,7 +168,8 @@ int main(int argc, char **argv) {
   int room; /* blocks that a multiprocessor can hold */
   GK_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&room, sum_cooperative, BLOCK, 0));
   const unsigned all = (unsigned)(room * l.device.sms);
-  const cudaError_t refused = cudaLaunchCooperativeKernel(sum_cooperative, all + 1, BLOCK, sum_arguments, 0, 0);
+  const cudaError_t refused =
+      cudaLaunchCooperativeKernel((const void *)sum_cooperative, all + 1, BLOCK, sum_arguments, 0, 0);
   cudaGetLastError(); /* clears the error */
   if (refused != cudaErrorCooperativeLaunchTooLarge)
     lesson_wrong(&l, synced, "a cooperative launch of %u blocks gives %s", all + 1, cudaGetErrorName(refused));
