@@ -162,7 +162,7 @@ case_by() {
 
 # unfit TARGETS: why nvcc, whose targets these are, cannot compile the row's case
 unfit() {
-  for way in $(echo "$objects" | tr '@+,' ' '); do
+  for way in $(echo "$objects" | tr '@+' ' '); do
     case $way:" $1 " in
     sm_*:*" ${way%a} "*) ;;
     sm_*) echo "this nvcc does not know $way" && return ;;

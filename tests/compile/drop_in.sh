@@ -146,7 +146,18 @@ $row
 END
   case $lines:$2 in -:* | nvcc:*:cpu) lines=1000000 ;; esac
   lines=${lines#nvcc:} output=$folder/refused_$1.$2
-  case $2 in nvcc?*) lines=$((2 * lines)) ;; esac # CUDA 12.0 has two lines for each template
+  # CUDA 12.0 has two lines for each template, and names the line of gpukit.cuh, or the types, instead of a declaration.
+  release=
+  case $2 in nvcc*) release=$("$(nvcc_of "$2")" --version) ;; esac
+  case $release in
+  *'release 12.0,'*)
+    lines=$((2 * lines))
+    case $1 in
+    extern_c) text='gpukit.cuh([0-9]*): error: this declaration may not have extern' ;;
+    mistake) text=gk_device_info ;;
+    esac
+    ;;
+  esac
   case $objects in
   *,*)
     files=$(echo "$objects" | tr , '\n' | sed "s|.*|$folder/&.$2.o|")

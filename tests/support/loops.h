@@ -56,7 +56,8 @@ template <class T> std::vector<T> elements(gk_op op, size_t n) {
       const int any = i == n - 3 ? 49 : i == n - 2 ? 11 : uniform(31, i, 20, 40);
       x[i] = make<T>(op == GK_OP_SUM ? any - 30 : any);
     } else {
-      typedef typename std::conditional<is_float<T>::value, int, uint64_t>::type integer; /* CUDA 12.0: no half of it */
+      /* CUDA 12.0 makes no half of a uint64_t. */
+      typedef typename std::conditional<is_float<T>::value, int, uint64_t>::type integer;
       x[i] = static_cast<T>(static_cast<integer>(mix(31, i)));
     }
   }
