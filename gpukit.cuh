@@ -9179,7 +9179,8 @@ GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk
 /* Called by one thread: loads a or b for all work tiles of the block. If another block of the cluster shares the
  * operand, each of the two loads half of the rows of each box, and multicasts them to both. (For one block alone a
  * multicast takes longer than a load.) Boxes beyond the end of an MN-major operand are not loaded: stale elements in
- * their place only reach accumulators that are not stored. */
+ * their place only reach accumulators that are not stored. But a tile that is beyond C loads one box of zeros. With
+ * nothing to wait for, its block would release a stage again before another block has released it once. */
 template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned depth = 128 / gk__tensor_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
@@ -9196,8 +9197,8 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
     if (!OfB && work.matrix_idx < p.longer_count) map = &p.longer_a;
     const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
                    outer = OfB ? work.col_idx : work.row_idx, outer_end = OfB ? p.col_count : p.row_count,
-                   left = min(outer_end - min(outer, outer_end), tile_outer),
-                   box_rows = k_major ? (OfB ? tile_outer : p.box_rows) : depth,
+                   left = min(outer_end - min(outer, outer_end - 1), tile_outer), /* at least 1 */
+        box_rows = k_major ? (OfB ? tile_outer : p.box_rows) : depth,
                    row_count = k_major ? box_rows : (left + box_outer - 1) / box_outer * box_outer;
     /* Of each box, if the operand is shared: where the half begins that this block loads. */
     const unsigned first_row = box_rows / 2 * (OfB ? p.cluster.row_rank() : p.cluster.col_rank());

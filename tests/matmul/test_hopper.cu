@@ -176,6 +176,31 @@ TEST(the_tiles_of_hopper) {
   check_tiles<__nv_bfloat16, float>(tiles);
 }
 
+/* A cluster of 2 x 2 tiles, of which one is beyond C in both directions. Its block has nothing to load, and must not run
+ * ahead of the others: about one of a hundred launches had wrong results or did not end. */
+TEST(a_tile_of_a_cluster_beyond_c) {
+  if (!has_plan<__half, __half>(GK_PRECISION_DEFAULT, GK_PLAN_WGMMA))
+    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  const size_t m = 1312, n = 160, k = 3680;
+  std::vector<__half> a(k * m), b(k * n);
+  for (size_t i = 0; i < a.size(); i++) a[i] = make<__half>(uniform(71, i, -2, 2));
+  for (size_t i = 0; i < b.size(); i++) b[i] = make<__half>(uniform(72, i, -2, 2));
+  device_array<__half> device_a(a), device_b(b), c(m * n);
+  hook_tensor_args<__half, __half> p = hook_tensor_args<__half, __half>();
+  p.a.data = device_a.ptr, p.a.leading_dim = m, p.a.split = 1; /* both MN-major */
+  p.b.data = device_b.ptr, p.b.leading_dim = n, p.b.split = 1;
+  p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
+  typedef hook_wgmma_shape<1, 64, 64, 3> shape;
+  const auto kernel = hook_wgmma_tile_kernel_of<shape, __half, __half, hook_identity>();
+  const hook_wgmma_cluster one_tile = {0, 0, 0}, four_tiles = {0, 1, 1};
+  EXPECT_OK(hook_wgmma_launch(kernel, p, one_tile, on_132));
+  const std::vector<__half> expected = c.get();
+  for (int round = 0; round < 10; round++) {
+    for (int i = 0; i < 300; i++) EXPECT_OK(hook_wgmma_launch(kernel, p, four_tiles, on_132));
+    EXPECT_SAME(c.get(), expected, "round %d", round);
+  }
+}
+
 #endif
 
 /* Floats whose rows TMA cannot address: every offset of a row from 16 bytes, several tiles and steps of k, both orders
