@@ -9265,6 +9265,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
                               unsigned group, unsigned first_k_block, unsigned end_k_block) {
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   unsigned last_stage = 0;
+  GK__UNROLL_BY(1) /* else the compiler makes three copies of the loop, which are no faster */
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const uint64_t a =

@@ -176,8 +176,8 @@ TEST(the_tiles_of_hopper) {
   check_tiles<__nv_bfloat16, float>(tiles);
 }
 
-/* A cluster of 2 x 2 tiles, of which one is beyond C in both directions. Its block has nothing to load, and must not run
- * ahead of the others: about one of a hundred launches had wrong results or did not end. */
+/* A cluster of 2 x 2 tiles, of which one is beyond C in both directions. Its block must not run ahead of the others
+ * because it has nothing to load: about one of a hundred launches did not end. */
 TEST(a_tile_of_a_cluster_beyond_c) {
   if (!has_plan<__half, __half>(GK_PRECISION_DEFAULT, GK_PLAN_WGMMA))
     SKIP("this is no Hopper, or the program has no code for sm_90a");
