@@ -1939,19 +1939,24 @@ GK__D void gk__ptx_prefetch_tensormap(const void *tensor_map) {
 #define GK__WGMMA_ACC_8(i)                                                                                             \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
       "+f"(d[i + 7])
-#define GK__WGMMA_ACC_32(i) GK__WGMMA_ACC_8(i), GK__WGMMA_ACC_8(i + 8), GK__WGMMA_ACC_8(i + 16), GK__WGMMA_ACC_8(i + 24)
+#define GK__WGMMA_ACC_16(i) GK__WGMMA_ACC_8(i), GK__WGMMA_ACC_8(i + 8)
+#define GK__WGMMA_ACC_32(i) GK__WGMMA_ACC_16(i), GK__WGMMA_ACC_16(i + 16)
 #define GK__WGMMA_REGS_64                                                                                              \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                             \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GK__WGMMA_REGS_96                                                                                              \
+  GK__WGMMA_REGS_64 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define GK__WGMMA_REGS_128                                                                                             \
-  GK__WGMMA_REGS_64 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "               \
-                    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+  GK__WGMMA_REGS_96 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GK__WGMMA_REGS_160                                                                                             \
+  GK__WGMMA_REGS_128 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define GK__WGMMA_REGS_192                                                                                             \
-  GK__WGMMA_REGS_128 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "              \
-                     "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+  GK__WGMMA_REGS_160 ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GK__WGMMA_REGS_224                                                                                             \
+  GK__WGMMA_REGS_192 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
 #define GK__WGMMA_REGS_256                                                                                             \
-  GK__WGMMA_REGS_192 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "  \
-                     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+  GK__WGMMA_REGS_224 ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "    \
+                     "%127"
 #define GK__WGMMA_ASM(col_count, types, a, b, scale_d, trans, ...)                                                     \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " scale_d                                                         \
                ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count types " {" GK__WGMMA_REGS_##col_count              \
@@ -1975,9 +1980,14 @@ GK__D void gk__ptx_prefetch_tensormap(const void *tensor_map) {
                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                \
   }
 GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0))
+GK__WGMMA_COLS(96, "%48", "%49", "%50", "%51", "%52", "%53", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_16(32))
 GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32))
+GK__WGMMA_COLS(160, "%80", "%81", "%82", "%83", "%84", "%85", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+               GK__WGMMA_ACC_16(64))
 GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                GK__WGMMA_ACC_32(64))
+GK__WGMMA_COLS(224, "%112", "%113", "%114", "%115", "%116", "%117", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+               GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_16(96))
 GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96))
 #endif
@@ -9070,6 +9080,7 @@ struct gk__wgmma_params {
   gk__tensor_map a, longer_a, b, c;
   unsigned k, k_blocks;                    /* k_blocks: of one block of a cluster */
   unsigned stages;                         /* of the ring of a block */
+  unsigned mma_cols;                       /* of the tile: see gk__wgmma_shape */
   unsigned row_count, col_count, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
   gk__wgmma_cluster cluster;
   unsigned tiles_m, tiles_n;     /* of one C, in the tiles of a cluster */
@@ -9088,21 +9099,42 @@ template <class Out, class Func> struct gk__wgmma_args : gk__wgmma_params {
   explicit gk__wgmma_args(const gk__matmul_output<Out, float, Func> &of_c) : gk__wgmma_params(), output(of_c) {}
 };
 
-/* A kernel configuration: a tile of Rows x Cols. A multiprocessor holds Resident blocks at most. InRegisters: b, which
- * is MN-major, is the first operand of wgmma and goes through registers. So the accumulators have the columns of the
- * tile as their rows. */
-template <int Products, int Rows, int Cols, int Resident, bool InRegisters = false> struct gk__wgmma_shape {
+/* The numbers of columns for which a kernel has main loops, the most first. */
+template <int... Cols> struct gk__wgmma_cols;
+template <int Cols> struct gk__wgmma_cols<Cols> {
+  static const unsigned most = Cols;
+  typedef gk__wgmma_cols fewer;
+};
+template <int Cols, int Next, int... Fewer> struct gk__wgmma_cols<Cols, Next, Fewer...> {
+  static const unsigned most = Cols;
+  typedef gk__wgmma_cols<Next, Fewer...> fewer;
+};
+/* A kernel configuration. The accumulators of a tile are MmaRows x mma_cols. The launch chooses mma_cols so that tiles
+ * fill their last wave. A multiprocessor holds Resident blocks at most. InRegisters: b, which is MN-major, is the first
+ * operand of wgmma and goes through registers. So the accumulators have the columns of the tile as their rows. */
+template <int Products, bool InRegisters, int MmaRows, int Resident, class Cols> struct gk__wgmma_shape {
   typedef std::integral_constant<bool, InRegisters> in_registers;
-  static const int products = Products, terms = Products > 1 ? GK__BF16_TERMS : 1, row_count = Rows, col_count = Cols,
-                   resident = Resident;
-  static const int m64_count = !InRegisters && Rows > 128 ? 2 : 1; /* wgmma tiles of 64 rows per consumer warpgroup */
-  static const int consumers = InRegisters ? Cols / 64 : Rows / 64 / m64_count, thread_count = 128 * (consumers + 1);
-  static const int acc_count = (InRegisters ? Rows : Cols) / 2; /* accumulators of a thread in a tile of 64 rows */
-  static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = terms * (a_bytes + b_bytes);
+  typedef Cols col_options;
+  static const int products = Products, terms = Products > 1 ? GK__BF16_TERMS : 1, resident = Resident;
+  static const int mma_rows = MmaRows, most_cols = Cols::most;
+  static const int most_tile_rows = InRegisters ? most_cols : MmaRows,
+                   most_tile_cols = InRegisters ? MmaRows : most_cols;
+  static const int consumers = MmaRows / 64, thread_count = 128 * (consumers + 1); /* a warpgroup has 64 rows */
+  static const int acc_count = most_cols / 2;                                      /* accumulators of a thread */
   static const int staging_bytes = consumers * 2 * gk__swizzled_boxes::box_bytes; /* two boxes of C for each consumer */
-  /* setmaxnreg: the producer gives registers to the consumers. Each thread starts with at most 168. Tiles of which a
-   * multiprocessor holds several are so small that their consumers need no more than they start with. */
+  /* setmaxnreg: the producer gives registers to the consumers. A multiprocessor has 65,536, so each thread starts with
+   * 168, or 128 if there are three consumers. ptxas uses no more for a single wgmma, so their tiles have at most 192
+   * columns. Tiles of which a multiprocessor holds several are so small that their consumers need no more than they
+   * start with. */
   static const bool reallocates_registers = consumers > 1 && Resident == 1;
+  static const int producer_registers = consumers == 2 ? 40 : 32, consumer_registers = consumers == 2 ? 232 : 160;
+  static GK__HD unsigned tile_rows(unsigned mma_cols) { return InRegisters ? mma_cols : MmaRows; }
+  static GK__HD unsigned tile_cols(unsigned mma_cols) { return InRegisters ? MmaRows : mma_cols; }
+  /* Bytes of one term of a or b in a stage. MN-major boxes have up to 64 rows or columns. */
+  static GK__HD unsigned operand_bytes(unsigned extent) { return (extent + 63) / 64 * 64 * 128; }
+  static GK__HD unsigned a_bytes(unsigned mma_cols) { return operand_bytes(tile_rows(mma_cols)); }
+  static GK__HD unsigned b_bytes(unsigned mma_cols) { return operand_bytes(tile_cols(mma_cols)); }
+  static GK__HD unsigned stage_bytes(unsigned mma_cols) { return terms * (a_bytes(mma_cols) + b_bytes(mma_cols)); }
 };
 
 #ifdef GK__PASS_SM_90A
@@ -9113,41 +9145,49 @@ GK__D uint64_t gk__wgmma_descriptor(unsigned address) {
   return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
 /* Waits for all wgmma of this warpgroup. The barriers keep the compiler from reading the accumulators earlier. */
-template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Count]) {
+template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
   gk__ptx_wgmma_wait_group<0>();
   GK__UNROLL
-  for (int i = 0; i < Each * Count; i++) gk__forget(&acc[i / Count][i % Count]);
+  for (int i = 0; i < Count; i++) gk__forget(&acc[i]);
 }
 
-/* The pipeline state of a warpgroup. */
-template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<Shape::stage_bytes> {
+/* The first accumulators: those of a tile of fewer columns. */
+template <int Items, int Count> GK__D float (&gk__first_items(float (&acc)[Count]))[Items] {
+  return reinterpret_cast<float(&)[Items]>(acc);
+}
+
+/* The pipeline state of a warpgroup. The size of a stage is known at run time only. */
+template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
+  unsigned mma_cols, stage_bytes;
   unsigned slabs_stored; /* of C, by this warpgroup */
   /* A stage is released to the blocks that load it: this one, and those that share a or b with it, whose ranks differ
    * in one bit. One lane of each consumer warp releases to each. */
   unsigned release_count, release_barriers; /* release_barriers: those of the block that this lane releases to */
   unsigned char *staging;
-  typedef gk__pipeline_state<Shape::stage_bytes> base;
+  typedef gk__pipeline_state<0> base;
   GK__D gk__wgmma_pipeline(unsigned char *shared, const gk__wgmma_params &p)
-      : base{gk__shared_address(shared) + Shape::staging_bytes,
-             gk__shared_address(shared) + Shape::staging_bytes + p.stages * Shape::stage_bytes, p.stages, 0, 0},
-        slabs_stored(0), release_count(1 + p.cluster.tile_shift()),
-        release_barriers(gk__ptx_mapa_shared_cluster(
-            this->barriers, p.cluster.rank() ^ (threadIdx.x % 32 < release_count ? threadIdx.x % 32 : 0))),
-        staging(shared) {}
+      : base{gk__shared_address(shared) + Shape::staging_bytes, 0, p.stages, 0, 0},
+        mma_cols(Shape::col_options::fewer::most == Shape::most_cols ? Shape::most_cols : p.mma_cols),
+        stage_bytes(Shape::stage_bytes(mma_cols)), slabs_stored(0), release_count(1 + p.cluster.tile_shift()),
+        staging(shared) {
+    barriers = data + stages * stage_bytes;
+    release_barriers = gk__ptx_mapa_shared_cluster(
+        barriers, p.cluster.rank() ^ (threadIdx.x % 32 < release_count ? threadIdx.x % 32 : 0));
+  }
+  GK__D unsigned stage_address() const { return data + stage_idx * stage_bytes; }
   /* Completes when all partials of the cluster reduction have arrived. */
-  GK__D unsigned reduce_barrier() const { return this->barriers + this->stages * 16; }
+  GK__D unsigned reduce_barrier() const { return barriers + stages * 16; }
   /* Called by one thread, before other threads use a barrier. Both producers arrive at a full barrier, and each warp of
    * the consumers of all blocks that use a stage at an empty one. */
   GK__D void init_barriers() const {
     base::init_barriers(2, 4 * Shape::consumers * release_count);
     gk__ptx_mbarrier_init(reduce_barrier(), 1);
     gk__ptx_fence_mbarrier_init();
-    gk__ptx_mbarrier_arrive_expect_tx(reduce_barrier(), Shape::row_count * Shape::col_count * 4);
+    gk__ptx_mbarrier_arrive_expect_tx(reduce_barrier(), Shape::mma_rows * mma_cols * 4);
   }
   /* Called by all lanes of a warp that has read stage idx. */
   GK__D void release(unsigned idx) const {
-    if (threadIdx.x % 32 < release_count)
-      gk__ptx_mbarrier_arrive_shared_cluster(release_barriers + (this->stages + idx) * 8);
+    if (threadIdx.x % 32 < release_count) gk__ptx_mbarrier_arrive_shared_cluster(release_barriers + (stages + idx) * 8);
   }
 };
 
@@ -9165,8 +9205,8 @@ template <class Shape> GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk
   const gk__raster_tile work(tile_idx % product_tiles, p.tiles_m, p.tiles_n, p.raster_rows);
   const unsigned row_idx = (work.row_idx >> p.split_shift << p.cluster.row_shift) + p.cluster.row_rank(),
                  col_idx = (work.col_idx << p.cluster.col_shift) + p.cluster.col_rank();
-  return {tile_idx / product_tiles, work.row_idx & ((1u << p.split_shift) - 1), row_idx * Shape::row_count,
-          col_idx * Shape::col_count};
+  return {tile_idx / product_tiles, work.row_idx & ((1u << p.split_shift) - 1), row_idx * Shape::tile_rows(p.mma_cols),
+          col_idx * Shape::tile_cols(p.mma_cols)};
 }
 template <class Element>
 GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk__wgmma_work_tile &work) {
@@ -9184,7 +9224,9 @@ GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk
 template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned depth = 128 / gk__tensor_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
-  const unsigned tile_outer = OfB ? Shape::col_count : Shape::row_count;
+  const unsigned tile_outer = OfB ? Shape::tile_cols(pipe.mma_cols) : Shape::tile_rows(pipe.mma_cols),
+                 most_outer = OfB ? Shape::most_tile_cols : Shape::most_tile_rows,
+                 term_bytes = Shape::operand_bytes(tile_outer);
   const bool k_major = OfB ? p.b_k_major : p.a_k_major, shared = (OfB ? p.cluster.row_shift : p.cluster.col_shift) > 0;
   /* The blocks that share it: this one, and that of the other row (b) or column (a). */
   const unsigned other = OfB ? 1 : 1u << p.cluster.row_shift;
@@ -9210,8 +9252,8 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
       gk__ptx_mbarrier_arrive_expect_tx(full, Shape::terms * row_count * 128);
       GK__UNROLL
       for (unsigned term = 0; term < Shape::terms; term++) {
-        const unsigned dest = pipe.stage_address() + (OfB ? Shape::terms * Shape::a_bytes : 0) +
-                              term * (tile_outer * 128) + first_row * 128;
+        const unsigned dest = pipe.stage_address() + (OfB ? Shape::terms * Shape::a_bytes(pipe.mma_cols) : 0) +
+                              term * term_bytes + first_row * 128;
         const auto load = [&](unsigned box_dest, unsigned x, unsigned y) {
           if (shared)
             gk__ptx_cp_async_bulk_tensor_4d_multicast(box_dest, map, full, x, y + first_row, product, term, ranks);
@@ -9223,7 +9265,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
           continue;
         }
         GK__UNROLL
-        for (unsigned i = 0; i < tile_outer; i += box_outer)
+        for (unsigned i = 0; i < most_outer; i += box_outer)
           if (i < left) load(dest + i * 128, outer + i, k);
       }
       pipe.advance();
@@ -9246,7 +9288,7 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
   const unsigned begin = (range.begin - min(range.begin, first_idx)) * bytes,
                  end = min(range.end - first_idx, depth) * bytes;
   gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
-  for (unsigned i = threadIdx.x - 128; i < Shape::row_count; i += Shape::consumers * 128) {
+  for (unsigned i = threadIdx.x - 128; i < Shape::tile_rows(pipe.mma_cols); i += Shape::consumers * 128) {
     const auto clear = [&](unsigned pos) {
       gk__ptx_st_shared_b16(pipe.stage_address() + i * 128 + (pos ^ i % 8 * 16), 0);
     };
@@ -9257,29 +9299,30 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
   gk__ptx_bar_sync<Shape::consumers * 128>(1 + Shape::consumers); /* 1 to `consumers`: those of single warpgroups */
 }
 
-/* The main loop of a consumer warpgroup, for k blocks first_k_block ... end_k_block - 1 of this block. A stage is
- * released when the wgmma of the next one have been issued and its own are complete. Emulated fp32: tensor cores
+/* The main loop of a consumer warpgroup, for k blocks first_k_block ... end_k_block - 1 of this block. There is one for
+ * each number of columns, because wgmma has it in its opcode; all else of the kernel exists once. A stage is released
+ * when the wgmma of the next one have been issued and its own are complete. Emulated fp32: tensor cores
  * truncate their sums, so each k block has accumulators of its own, which are then added with rounding. */
-template <class Shape, int Kind, int TransA, int TransB>
-GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe,
-                              unsigned group, unsigned first_k_block, unsigned end_k_block) {
+template <class Shape, int Kind, int TransA, int TransB, class Cols = typename Shape::col_options>
+GK__D void gk__wgmma_multiply(float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
+                              unsigned first_k_block, unsigned end_k_block) {
+  typedef typename Cols::fewer fewer;
+  if (fewer::most < Cols::most && pipe.mma_cols < Cols::most)
+    return gk__wgmma_multiply<Shape, Kind, TransA, TransB, fewer>(acc, pipe, group, first_k_block, end_k_block);
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
+  const unsigned a_bytes = Shape::a_bytes(Cols::most), b_bytes = Shape::b_bytes(Cols::most);
+  float(&sums)[Cols::most / 2] = gk__first_items<Cols::most / 2>(acc);
   unsigned last_stage = 0;
   GK__UNROLL_BY(1) /* else the compiler makes three copies of the loop, which are no faster */
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
     gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
-    const uint64_t a =
-        gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * gk__swizzled_boxes::box_bytes));
-    const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::terms * Shape::a_bytes);
+    const uint64_t a = gk__wgmma_descriptor(pipe.stage_address() + group * gk__swizzled_boxes::box_bytes);
+    const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::terms * a_bytes);
     gk__ptx_wgmma_fence();
     if (Shape::products == 1) {
       GK__UNROLL
-      for (unsigned i = 0; i < 4; i++) {
-        GK__UNROLL
-        for (unsigned e = 0; e < Shape::m64_count; e++)
-          gk__ptx_wgmma<Kind, TransA, TransB>(acc[e], a + e * (gk__swizzled_boxes::box_bytes / 16) + i * step_a,
-                                              b + i * step_b, i > 0 || k_block > 0);
-      }
+      for (unsigned i = 0; i < 4; i++)
+        gk__ptx_wgmma<Kind, TransA, TransB>(sums, a + i * step_a, b + i * step_b, i > 0 || k_block > 0);
       gk__ptx_wgmma_commit_group();
       if (k_block > first_k_block) {
         gk__ptx_wgmma_wait_group<1>();
@@ -9287,25 +9330,25 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::acc_count], 
       }
       last_stage = pipe.stage_idx;
     } else {
-      float block_acc[1][Shape::acc_count];
+      float block_sums[Cols::most / 2];
       GK__UNROLL
       for (int index_sum = Shape::terms - 1; index_sum >= 0; index_sum--) { /* as in gk__mma_multiply */
         GK__UNROLL
         for (int i = 0; i < 4 * (index_sum + 1); i++)
-          gk__ptx_wgmma<Kind, TransA, TransB>(block_acc[0], a + i / 4 * (Shape::a_bytes / 16) + i % 4 * step_a,
-                                              b + (index_sum - i / 4) * (Shape::b_bytes / 16) + i % 4 * step_b,
+          gk__ptx_wgmma<Kind, TransA, TransB>(block_sums, a + i / 4 * (a_bytes / 16) + i % 4 * step_a,
+                                              b + (index_sum - i / 4) * (b_bytes / 16) + i % 4 * step_b,
                                               i > 0 || index_sum < Shape::terms - 1);
       }
       gk__ptx_wgmma_commit_group();
-      gk__wgmma_wait(block_acc);
+      gk__wgmma_wait(block_sums);
       pipe.release(pipe.stage_idx);
       GK__UNROLL
-      for (int i = 0; i < Shape::acc_count; i++) acc[0][i] += block_acc[0][i];
+      for (unsigned i = 0; i < Cols::most / 2; i++) sums[i] += block_sums[i];
     }
     pipe.advance();
   }
   if (Shape::products == 1) {
-    gk__wgmma_wait(acc);
+    gk__wgmma_wait(sums);
     if (end_k_block > first_k_block) pipe.release(last_stage);
   }
 }
@@ -9316,13 +9359,23 @@ GK__D unsigned gk__register_operand_word() {
 }
 
 /* The same with b in registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
-template <class Shape, class Element>
-GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &, float (&acc)[1][Shape::acc_count],
-                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_k_block,
-                                       unsigned end_k_block) {
-  const unsigned k = threadIdx.x % 4;
-  const unsigned low_address = Shape::a_bytes + (group * 2 + threadIdx.x / 64 % 2) * (32 * 128) + k * 128 +
-                               (gk__register_operand_word() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
+template <class Shape, class Element, class Cols = typename Shape::col_options>
+GK__D void gk__wgmma_multiply_in_order(std::true_type in_registers, const gk__wgmma_params &p,
+                                       float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
+                                       unsigned first_k_block, unsigned end_k_block) {
+  typedef typename Cols::fewer fewer;
+  if (fewer::most < Cols::most && pipe.mma_cols < Cols::most)
+    return gk__wgmma_multiply_in_order<Shape, Element, fewer>(in_registers, p, acc, pipe, group, first_k_block,
+                                                              end_k_block);
+  float(&sums)[Cols::most / 2] = gk__first_items<Cols::most / 2>(acc);
+  /* Else the addresses of all main loops are in registers at once, and spill. */
+  const bool has_others = Shape::col_options::fewer::most < Shape::most_cols;
+  unsigned thread = threadIdx.x;
+  if (has_others) gk__forget(&thread);
+  const unsigned k = thread % 4;
+  unsigned low_address = (group * 2 + thread / 64 % 2) * (32 * 128) + k * 128 + (gk__register_operand_word() ^ k) * 16 +
+                         thread / 4 % 2 * 8;
+  if (has_others) gk__forget(&low_address);
   unsigned fragment[4][4], last_stage = 0;
   GK__UNROLL_BY(1)
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
@@ -9333,24 +9386,23 @@ GK__D void gk__wgmma_multiply_in_order(std::true_type, const gk__wgmma_params &,
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) {
       gk__ptx_wgmma_wait_group<3>();
-      gk__ptx_ld_shared_v2_b32(&fragment[i][0], &fragment[i][1], from + i * 1024);
-      gk__ptx_ld_shared_v2_b32(&fragment[i][2], &fragment[i][3], high_address + i * 1024);
+      gk__ptx_ld_shared_v2_b32(&fragment[i][0], &fragment[i][1], from + Shape::a_bytes(Cols::most) + i * 1024);
+      gk__ptx_ld_shared_v2_b32(&fragment[i][2], &fragment[i][3], high_address + Shape::a_bytes(Cols::most) + i * 1024);
       gk__ptx_wgmma_fence();
-      gk__ptx_wgmma_registers(acc[0], fragment[i], a + i * 2, i > 0 || k_block > 0);
+      gk__ptx_wgmma_registers(sums, fragment[i], a + i * 2, i > 0 || k_block > 0);
       gk__ptx_wgmma_commit_group();
     }
     if (k_block > first_k_block) pipe.release(last_stage);
     last_stage = pipe.stage_idx;
     pipe.advance();
   }
-  gk__wgmma_wait(acc);
+  gk__wgmma_wait(sums);
   if (end_k_block > first_k_block) pipe.release(last_stage);
 }
 
 /* The main loop with both operands in shared memory, for their storage orders. */
 template <class Shape, class Element>
-GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &p,
-                                       float (&acc)[Shape::m64_count][Shape::acc_count],
+GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &p, float (&acc)[Shape::acc_count],
                                        gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_block,
                                        unsigned end) {
   const int kind = gk__tensor_type<Element>::kind;
@@ -9366,12 +9418,15 @@ GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &
 /* The product of a work tile. If A is split, its first and last k blocks hold elements of other rows, so the main loop
  * runs again for the last one. */
 template <class Shape, class Element>
-GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape::m64_count][Shape::acc_count],
+GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape::acc_count],
                                    gk__wgmma_pipeline<Shape> &pipe, unsigned group, const gk__wgmma_k_range &range) {
   const unsigned block_count = range.block_count;
   /* The first wgmma sets the accumulators. But if they have no value before the loop, ptxas of CUDA 12 makes each wgmma
    * wait for the one before it (C7515), and products of half types take 1.23 times as long (12.4, H200). */
-  if (Shape::products > 1 || block_count == 0 || CUDART_VERSION < 13000) gk__clear(acc);
+  if (Shape::products > 1 || block_count == 0 || CUDART_VERSION < 13000) {
+    GK__UNROLL
+    for (int i = 0; i < Shape::acc_count; i++) acc[i] = 0;
+  }
   unsigned done = 0;
   do {
     unsigned end = block_count;
@@ -9438,7 +9493,7 @@ template <class Out> struct gk__wgmma_slab {
 template <class Shape>
 GK__D gk__wgmma_work_tile gk__wgmma_group_tile(const gk__wgmma_params &p, gk__wgmma_work_tile work, unsigned group) {
   if (!Shape::in_registers::value) {
-    work.row_idx += group * (Shape::m64_count * 64);
+    work.row_idx += group * 64;
     return work;
   }
   const unsigned col_idx = work.col_idx + group * 64;
@@ -9464,16 +9519,17 @@ GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Out
   return epilogue;
 }
 
-/* f(x) of the accumulators of 64 rows, for the elements that C has. Half of a thread's accumulators are in one line of
- * C, the others in another one: in rows, or in columns if the tile is transposed. If all of a line is in C there
- * are no branches between the loads of a functor, so that they overlap. */
+/* f(x) of the accumulators of a warpgroup, for the elements that C has. Half of a thread's accumulators are in one line
+ * of C, the others in another one: in rows, or in columns if the tile is transposed. If all of a line is in C there are
+ * no branches between the loads of a functor, so that they overlap. */
 template <class Out, class Func, int Count>
 GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float (&acc)[Count],
-                           const gk__quad_layout &layout, size_t row0, size_t col0) {
+                           const gk__quad_layout &layout, size_t row0, size_t col0, unsigned mma_cols) {
   const bool transposed = layout.transposed;
   const size_t first_idx = transposed ? row0 + layout.row_idx : col0 + layout.col_idx,
-               end_idx = transposed ? epilogue.m : epilogue.n, line_count = transposed ? epilogue.n : epilogue.m;
-  const bool whole = (transposed ? row0 : col0) + Count * 2 <= end_idx;
+               all = transposed ? epilogue.m : epilogue.n, tile_end = (transposed ? row0 : col0) + mma_cols,
+               end_idx = min(all, tile_end), line_count = transposed ? epilogue.n : epilogue.m;
+  const bool whole = Count * 2 == mma_cols && tile_end <= all;
   GK__UNROLL
   for (unsigned j = 0; j < 2; j++) {
     const size_t line_idx = transposed ? col0 + layout.col_idx + j : row0 + layout.row_idx + j * layout.row_step;
@@ -9494,45 +9550,44 @@ GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float
 }
 /* Moves all accumulators down by Distance, so that a loop that is not unrolled has them in the same registers each
  * time. */
-template <int Distance, int Blocks, int Count> GK__D void gk__shift_accumulators(float (&acc)[Blocks][Count]) {
+template <int Distance, int Count> GK__D void gk__shift_accumulators(float (&acc)[Count]) {
   GK__UNROLL
-  for (int i = Distance; i < Blocks * Count; i++)
-    acc[(i - Distance) / Count][(i - Distance) % Count] = acc[i / Count][i % Count];
+  for (int i = Distance; i < Count; i++) acc[i - Distance] = acc[i];
 }
-/* The epilogue of a consumer warpgroup, whose accumulators are Blocks tiles of 64 rows. It has two slabs of shared
- * memory. Without a beta, where C is aligned as TMA requires, TMA stores one slab while the other one is filled.
- * Otherwise both slabs together hold a tile of 64 x 64 floats, and threads load and store C in whole rows, which takes
- * 0.6 to 0.9 of the time of loading C by accumulators. */
-template <class Shape, class Out, class Func, int Blocks, int Count>
-GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Blocks][Count],
-                           const gk__wgmma_work_tile &work, const gk__quad_layout &layout, unsigned group,
-                           gk__wgmma_pipeline<Shape> &pipe) {
+/* The epilogue of a consumer warpgroup, which has accumulators for 64 rows. It has two slabs of shared memory. Without
+ * a beta, where C is aligned as TMA requires, TMA stores one slab while the other one is filled. The last slab of a
+ * tile ends with it, so it may store columns a second time. Otherwise both slabs together hold a tile of 64 x 64
+ * floats, and threads load and store C in whole rows, which takes 0.6 to 0.9 of the time of loading C by accumulators.
+ */
+template <class Shape, class Out, class Func, int Count>
+GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Count], const gk__wgmma_work_tile &work,
+                           const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
   typedef gk__wgmma_slab<Out> slab_type;
-  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slabs = Count / slab_type::acc_count;
-  const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
+  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slab_cols = slab_type::acc_count * 2,
+                 mma_cols = pipe.mma_cols;
+  gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   unsigned char *const staging = pipe.staging + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0;
   if (p.tma_store) {
     GK__UNROLL
-    for (unsigned e = 0; e < Blocks; e++) {
-      GK__UNROLL
-      for (unsigned i = 0; i < Count; i++) acc[e][i] = gk__mul(p.output.alpha, acc[e][i]);
-      if (!std::is_same<Func, gk__identity>::value)
-        gk__wgmma_apply(epilogue, acc[e], layout, work.row_idx + e * 64, work.col_idx);
-    }
+    for (unsigned i = 0; i < Count; i++) acc[i] = gk__mul(p.output.alpha, acc[i]);
+    if (!std::is_same<Func, gk__identity>::value)
+      gk__wgmma_apply(epilogue, acc, layout, work.row_idx, work.col_idx, mma_cols);
     GK__UNROLL
-    for (unsigned i = 0; i < Blocks * slabs; i++, pipe.slabs_stored++) {
-      const unsigned distance = i % slabs * slab_type::acc_count * 2;
-      unsigned char *const slab = staging + pipe.slabs_stored % 2 * slab_bytes;
+    for (unsigned i = 0; i < Count; i += slab_type::acc_count) {
+      if (i * 2 >= mma_cols) break;
+      const unsigned left = mma_cols - i * 2, over = left < slab_cols ? slab_cols - left : 0, distance = i * 2 - over;
+      unsigned char *const slab = staging + pipe.slabs_stored++ % 2 * slab_bytes;
       if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<1>();
       gk__ptx_bar_sync<128>(1 + group);
-      slab_type::fill(slab, acc[i / slabs] + i % slabs * slab_type::acc_count, layout);
+      GK__UNROLL
+      for (unsigned j = 0; j <= i && j < slab_type::acc_count; j += 16) /* tiles have multiples of 32 columns */
+        if (over == j * 2 && i - j + slab_type::acc_count <= Count) slab_type::fill(slab, acc + i - j, layout);
       gk__ptx_fence_proxy_async();
       gk__ptx_bar_sync<128>(1 + group);
       if (threadIdx.x % 128 == 0) {
-        const unsigned row0 = work.row_idx + i / slabs * 64 + distance * down,
-                       col0 = work.col_idx + distance * (1 - down);
+        const unsigned row0 = work.row_idx + distance * down, col0 = work.col_idx + distance * (1 - down);
         for (unsigned box = 0; box <= down; box++)
           gk__ptx_cp_async_bulk_tensor_4d_store(&p.c, gk__shared_address(slab) + box * (slab_bytes / 2),
                                                 col0 + box * slab_type::box_items, row0, work.batch, work.matrix_idx);
@@ -9540,13 +9595,14 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Bloc
       }
     }
   } else {
+    /* The last 64 rows or columns end with the tile. */
+    if (mma_cols % 64 && layout.transposed) epilogue.m = min(epilogue.m, static_cast<size_t>(work.row_idx) + mma_cols);
+    if (mma_cols % 64 && !layout.transposed) epilogue.n = min(epilogue.n, static_cast<size_t>(work.col_idx) + mma_cols);
     GK__UNROLL_BY(1)
-    for (unsigned i = 0; i < Blocks * Count / 32; i++) {
-      const size_t distance = i % (Count / 32) * 64;
-      const size_t row0 = work.row_idx + i / (Count / 32) * 64 + distance * down,
-                   col0 = work.col_idx + distance * (1 - down);
+    for (unsigned distance = 0; distance < mma_cols; distance += 64) {
+      const size_t row0 = work.row_idx + distance * down, col0 = work.col_idx + distance * (1 - down);
       gk__ptx_bar_sync<128>(1 + group);
-      gk__store_quads<8>(acc[0], layout, staging);
+      gk__store_quads<8>(acc, layout, staging);
       gk__ptx_bar_sync<128>(1 + group);
       if (row0 < epilogue.m && col0 < epilogue.n)
         shared_tile::store(reinterpret_cast<const float *>(staging), epilogue, row0, col0);
@@ -9565,23 +9621,23 @@ GK__D void gk__cluster_barrier_relaxed() {
 /* The cluster reduction. Each of the blocks that split the k of a tile has the accumulators of one partition. It sends
  * quad i of each thread to the block of k rank i % partitions, over the operands there. Each block adds the partials of
  * its quads in the order of k, and stores them to C. */
-template <class Shape, class Out, class Func, int Blocks, int Count>
-GK__D void gk__cluster_reduce(const gk__wgmma_args<Out, Func> &p, const float (&acc)[Blocks][Count],
+template <class Shape, class Out, class Func, int Count>
+GK__D void gk__cluster_reduce(const gk__wgmma_args<Out, Func> &p, const float (&acc)[Count],
                               const gk__wgmma_work_tile &work, const gk__quad_layout &layout,
                               const gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned shift = p.cluster.k_shift, partitions = 1u << shift, k_rank = p.cluster.k_rank(),
                  tile_rank = p.cluster.tile_rank();
-  const unsigned block_quads = Count / 4, quads = Blocks * block_quads, quad_bytes = Shape::consumers * 128 * 16,
+  const unsigned quads = pipe.mma_cols / 8, quad_bytes = Shape::consumers * 128 * 16,
                  rank_bytes = (quads >> shift) * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16,
                  dest = own_slot + k_rank * rank_bytes;
   gk__cluster_barrier_relaxed(); /* all blocks have read their operands: their wgmma are complete */
   GK__UNROLL
-  for (unsigned i = 0; i < quads; i++) {
+  for (unsigned i = 0; i < Count / 4; i++) {
+    if (i >= quads) break;
     const unsigned rank = ((i & (partitions - 1)) << p.cluster.tile_shift()) + tile_rank;
-    const float *const quad = acc[i / block_quads] + i % block_quads * 4;
     gk__ptx_st_async_v4_f32(gk__ptx_mapa_shared_cluster(dest + (i >> shift) * quad_bytes, rank),
-                            gk__ptx_mapa_shared_cluster(pipe.reduce_barrier(), rank), quad[0], quad[1], quad[2],
-                            quad[3]);
+                            gk__ptx_mapa_shared_cluster(pipe.reduce_barrier(), rank), acc[i * 4], acc[i * 4 + 1],
+                            acc[i * 4 + 2], acc[i * 4 + 3]);
   }
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
@@ -9598,8 +9654,8 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Out, Func> &p, const float (&
     }
     GK__UNROLL
     for (unsigned pair = 0; pair < 2; pair++)
-      epilogue.store(work.row_idx + quad / block_quads * 64 + layout.row_of(quad % block_quads, pair),
-                     work.col_idx + layout.col_of(quad % block_quads), layout.pair_of(sum, pair).value);
+      epilogue.store(work.row_idx + layout.row_of(quad, pair), work.col_idx + layout.col_of(quad),
+                     layout.pair_of(sum, pair).value);
   }
 }
 #endif /* GK__PASS_SM_90A */
@@ -9622,19 +9678,19 @@ __global__ void __launch_bounds__(Shape::thread_count, Shape::resident)
   if (!p.output.max_blocks) gk__let_later_work_start(); /* else the next kernel's blocks would exceed the limit */
   if (Shape::products > 1 && !p.output.condition.holds()) return;
   if (warpgroup == 0) {
-    if (Shape::reallocates_registers) gk__ptx_setmaxnreg_dec<40>();
+    if (Shape::reallocates_registers) gk__ptx_setmaxnreg_dec<Shape::producer_registers>();
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
     if (warp_id == 0 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, false>(p, pipe);
     if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe);
     if (p.cluster.k_shift > 0)
       gk__cluster_barrier_relaxed(); /* matches that in gk__cluster_reduce, at which all threads arrive */
   } else {
-    if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<232>();
+    if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<Shape::consumer_registers>();
     for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;
          tile_idx += p.cluster.cluster_count()) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
       const gk__wgmma_k_range range = gk__wgmma_k_range_of<Element>(p, work);
-      float acc[Shape::m64_count][Shape::acc_count];
+      float acc[Shape::acc_count];
       gk__wgmma_multiply_tile<Shape, Element>(p, acc, pipe, warpgroup - 1, range);
       const gk__wgmma_work_tile own = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
       const gk__quad_layout layout = gk__wgmma_quad_layout<Shape>(p);
@@ -9727,10 +9783,10 @@ inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
   const unsigned idle = cluster_size > 2 ? 8 + cluster_size : 0;
   return sms >= idle + cluster_size ? (sms - idle) / cluster_size : 1;
 }
-/* A kernel, and what a launch needs to know of its shape. */
+/* A kernel, and what a launch needs to know of its shape and of the tile. */
 template <class Out, class Func> struct gk__wgmma_tile_kernel {
   gk__kernel<gk__wgmma_args<Out, Func>> kernel;
-  unsigned row_count, col_count, terms, thread_count, resident, stage_bytes, staging_bytes;
+  unsigned mma_cols, row_count, col_count, terms, thread_count, resident, stage_bytes, staging_bytes;
   bool in_registers;
   /* Dynamic shared memory for the staging buffers and a ring. The swizzle needs boxes aligned to 1024 bytes. */
   unsigned smem(unsigned stages) const { return 1024 + staging_bytes + stages * (stage_bytes + 16) + 8; }
@@ -9749,15 +9805,16 @@ template <class Out, class Func> struct gk__wgmma_tile_kernel {
   }
 };
 template <class Shape, class Element, class Out, class Func>
-gk__wgmma_tile_kernel<Out, Func> gk__wgmma_tile_kernel_of() {
+gk__wgmma_tile_kernel<Out, Func> gk__wgmma_tile_kernel_of(unsigned mma_cols) {
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
   return {kernel,
-          Shape::row_count,
-          Shape::col_count,
+          mma_cols,
+          Shape::tile_rows(mma_cols),
+          Shape::tile_cols(mma_cols),
           Shape::terms,
           Shape::thread_count,
           Shape::resident,
-          Shape::stage_bytes,
+          Shape::stage_bytes(mma_cols),
           Shape::staging_bytes,
           Shape::in_registers::value};
 }
@@ -9793,6 +9850,7 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped) return false;
+  p.mma_cols = tile_kernel.mma_cols;
   p.k = static_cast<unsigned>(x.k);
   p.row_count = static_cast<unsigned>(row_count);
   p.col_count = static_cast<unsigned>(col_count);
@@ -9839,10 +9897,17 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const
   return cudaSuccess;
 }
 
-/* The time of a tile in ns: k_block_time for each 128 bytes of k and each product of terms, and overhead. */
+/* The tiles of a kernel, and their times in ns with the least and with the most columns, between which they are linear:
+ * k_block for each 128 bytes of k (and each product of terms), and overhead. */
 struct gk__wgmma_tile_cost {
-  size_t row_count, col_count;
-  unsigned k_block_time, overhead;
+  unsigned mma_rows;
+  bool in_registers;
+  unsigned least_k_block, most_k_block, least_overhead, most_overhead;
+  unsigned option_count, col_options[8]; /* the most columns first */
+  unsigned between(unsigned least, unsigned most, unsigned mma_cols) const {
+    const unsigned most_cols = col_options[0], range = most_cols - col_options[option_count - 1];
+    return range == 0 ? most : most - (most - least) * (most_cols - mma_cols) / range;
+  }
 };
 /* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes, in all matrices of a batch: of a
  * part of it, too, so that its plan is the same. */
@@ -9853,6 +9918,7 @@ template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Eleme
 }
 struct gk__wgmma_choice {
   int tile_idx;
+  unsigned mma_cols;
   gk__wgmma_cluster cluster;
   unsigned long long cost; /* the expected time in ns */
 };
@@ -9861,13 +9927,14 @@ struct gk__wgmma_choice {
 struct gk__wgmma_query {
   size_t m, n, k, batch, split;
   unsigned row_penalty, col_penalty, sms;
+  unsigned box_cols; /* TMA loads so many columns of b at once */
   bool swapped;
   size_t row_count() const { return gk_ceil_div(swapped ? n : m, split); } /* of each of these matrices */
   size_t col_count() const { return swapped ? m : n; }
   bool operator==(const gk__wgmma_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && split == other.split &&
            row_penalty == other.row_penalty && col_penalty == other.col_penalty && sms == other.sms &&
-           swapped == other.swapped;
+           box_cols == other.box_cols && swapped == other.swapped;
   }
 };
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
@@ -9876,55 +9943,75 @@ struct gk__wgmma_query {
  * Clusters of more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run
  * at once.
  *
- * Fitted to the times of all tiles and clusters for 1,124 products of bfloat16 and tf32, in CUDA graphs on H100s,
- * measured in turns, so that all have the same clocks; `make bench-refit` fits only the other kernels. The choices take
- * 3.7 % (bfloat16) and 2.0 % (tf32) longer than the best that were measured. The best without shared operands take 4.5
- * and 3.4 % longer, at most 1.57 times as long; the best that either share operands or split k, 0.6 and 0.9 %. */
+ * Fitted to the times of 73,000 plans for 2,100 products of half types, tf32 and emulated fp32 on an H200, in CUDA
+ * graphs; `make bench-refit` fits only the other kernels. For 2,300 other products, whose plans were measured in turns,
+ * so that all have the same clocks, the choices take 3.3 % (half types), 3.6 % (tf32 with K-major operands), 1.4 %
+ * (other tf32) and 1.2 % (emulated) longer than the best that were measured. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &costs,
-                                         const gk__wgmma_cluster &cluster) {
-  const size_t all = gk__tile_count(query.row_count(), query.col_count(), costs.row_count << cluster.row_shift,
-                                    costs.col_count << cluster.col_shift) *
+                                         unsigned mma_cols, const gk__wgmma_cluster &cluster) {
+  const size_t tile_rows = costs.in_registers ? mma_cols : costs.mma_rows,
+               tile_cols = costs.in_registers ? costs.mma_rows : mma_cols;
+  const size_t all = gk__tile_count(query.row_count(), query.col_count(), tile_rows << cluster.row_shift,
+                                    tile_cols << cluster.col_shift) *
                      query.split * query.batch;
   const unsigned cluster_size = cluster.size();
   const size_t at_once = gk__clusters_at_once(query.sms, cluster_size);
   if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
   if (all > at_once && (cluster_size > 2 || cluster.k_shift > 0)) return ~0ull;
+  if (mma_cols / 8 % (1u << cluster.k_shift)) return ~0ull; /* the quads of a thread, which the blocks divide */
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
   const size_t load_time = /* this one and the penalty: in 1/100 ns */
-      (costs.row_count * 106 / (cluster.col_shift ? 4 : 1) + costs.col_count * 73 / (cluster.row_shift ? 4 : 1)) *
+      (tile_rows * (cluster.col_shift ? 22 : 35) +
+       gk_round_up(tile_cols, static_cast<size_t>(query.box_cols)) * (cluster.row_shift ? 63 : 70)) *
       busy_sms / query.sms;
-  const size_t penalty = costs.row_count * query.row_penalty + costs.col_count * query.col_penalty;
-  const unsigned long long k_block_time = costs.k_block_time + (load_time + penalty) / 100;
+  const size_t penalty = tile_rows * query.row_penalty + tile_cols * query.col_penalty;
+  const unsigned long long k_block_time =
+      costs.between(costs.least_k_block, costs.most_k_block, mma_cols) + (load_time + penalty) / 100;
   /* The barriers, and if the blocks split k, for each 1024 accumulators to send and to reduce those of this block. */
-  const size_t tile_items = costs.row_count * costs.col_count,
-               split_time = 457 + tile_items / 1024 * (130 + (94u >> cluster.k_shift)),
-               cluster_time = (cluster.tile_shift() > 0 ? 345 : 0) + (cluster.k_shift > 0 ? split_time : 0);
+  const size_t tile_items = tile_rows * tile_cols,
+               split_time = 559 + tile_items / 1024 * (81 + (129u >> cluster.k_shift)),
+               cluster_time = (cluster.tile_shift() > 0 ? 36 : 0) + (cluster.k_shift > 0 ? split_time : 0);
   return gk_ceil_div(all, at_once) *
-         (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + costs.overhead + cluster_time);
+         (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time +
+          costs.between(costs.least_overhead, costs.most_overhead, mma_cols) + cluster_time);
 }
 /* The tile and the cluster that take the least time. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count,
                                          const gk__wgmma_query &query) {
-  gk__wgmma_choice best = {0, {0, 0, 0}, ~0ull};
+  gk__wgmma_choice best = {0, 0, {0, 0, 0}, ~0ull};
   for (int i = 0; i < tile_count; i++)
-    for (unsigned code = 0; code < 16; code++) {
-      const gk__wgmma_cluster cluster = {code / 4, code / 2 % 2, code % 2};
-      if (cluster.size() > 8) continue;
-      const unsigned long long time = gk__wgmma_time(query, tiles[i], cluster);
-      if (time < best.cost) best = {i, cluster, time};
-    }
+    for (unsigned j = 0; j < tiles[i].option_count; j++)
+      for (unsigned code = 0; code < 16; code++) {
+        const gk__wgmma_cluster cluster = {code / 4, code / 2 % 2, code % 2};
+        const unsigned mma_cols = tiles[i].col_options[j];
+        if (cluster.size() > 8) continue;
+        const unsigned long long time = gk__wgmma_time(query, tiles[i], mma_cols, cluster);
+        if (time < best.cost) best = {i, mma_cols, cluster, time};
+      }
   return best;
 }
-/* A tile, and its cost. */
-template <int Rows, int Cols, int Resident, unsigned KBlockTime, unsigned Overhead> struct gk__wgmma_tile {
-  template <int Products, bool InRegisters> using shape = gk__wgmma_shape<Products, Rows, Cols, Resident, InRegisters>;
-  static gk__wgmma_tile_cost cost(unsigned products) { return {Rows, Cols, KBlockTime * products, Overhead}; }
+/* A kernel: the rows of its tiles, the blocks that share a multiprocessor, the costs, and the numbers of columns. */
+template <int MmaRows, int Resident, unsigned LeastKBlock, unsigned MostKBlock, unsigned LeastOverhead,
+          unsigned MostOverhead, int... Cols>
+struct gk__wgmma_tile {
+  template <int Products, bool InRegisters>
+  using shape = gk__wgmma_shape<Products, InRegisters, MmaRows, Resident, gk__wgmma_cols<Cols...>>;
+  static gk__wgmma_tile_cost cost(unsigned products, bool in_registers) {
+    return {MmaRows,
+            in_registers,
+            LeastKBlock * products,
+            MostKBlock * products,
+            LeastOverhead,
+            MostOverhead,
+            static_cast<unsigned>(sizeof...(Cols)),
+            {Cols...}};
+  }
 };
 /* A set of tiles. k > 0. */
 template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
   /* The tile and the cluster to use; or two, if it is faster to cut the product after whole waves of a tile. */
   static gk__cut_plan<gk__wgmma_choice> plan(const gk__wgmma_query &query) {
-    const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products)...};
+    const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products, InRegisters)...};
     const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
     const auto choose = [&](size_t m, size_t n) {
       gk__wgmma_query panel = query;
@@ -9935,7 +10022,9 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     gk__cut_plan<gk__wgmma_choice> cut(query.m, query.n, choose(query.m, query.n));
     if (query.batch == 1 && gk__tile_count(query.m, query.n, 64, 64) > query.sms) /* else the smallest are one wave */
       for (const gk__wgmma_tile_cost &each_tile : tiles) {
-        const size_t tile_rows = each_tile.row_count * query.split, tile_cols = each_tile.col_count;
+        const size_t mma_rows = each_tile.mma_rows, mma_cols = each_tile.col_options[0];
+        const size_t tile_rows = (InRegisters ? mma_cols : mma_rows) * query.split,
+                     tile_cols = InRegisters ? mma_rows : mma_cols;
         cut.cut_after_waves(query.swapped ? tile_cols : tile_rows, query.swapped ? tile_rows : tile_cols,
                             query.sms / query.split, launch_time, choose);
       }
@@ -9946,8 +10035,9 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t whole_batch,
                          const gk__product_call &call) {
     typedef gk__tensor_args<Element, Out, Func> args;
-    const gk__wgmma_tile_kernel<Out, Func> tile_kernels[] = {
-        gk__wgmma_tile_kernel_of<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>()...};
+    typedef gk__wgmma_tile_kernel<Out, Func> tile_kernel;
+    tile_kernel (*const tile_kernels[])(unsigned) = {
+        gk__wgmma_tile_kernel_of<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
     gk__wgmma_query query = gk__wgmma_query();
     query.m = p.m;
     query.n = p.n;
@@ -9957,40 +10047,41 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     query.row_penalty = InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85;
     query.col_penalty = InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160;
     query.sms = static_cast<unsigned>(call.gpu.sms);
+    query.box_cols = InRegisters || p.b.k_major ? 1 : 128 / gk__tensor_type<Element>::bytes;
     query.swapped = InRegisters && !p.a.k_major;
     const gk__cut_plan<gk__wgmma_choice> cut =
         gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
     return cut.run(p, [&](const args &panel, const gk__wgmma_choice &choice) {
-      return gk__wgmma_launch(tile_kernels[choice.tile_idx], panel, choice.cluster, call);
+      return gk__wgmma_launch(tile_kernels[choice.tile_idx](choice.mma_cols), panel, choice.cluster, call);
     });
   }
 };
 
-typedef gk__wgmma_tile<128, 128, 1, 276, 1133> gk__wgmma_128_128;
-typedef gk__wgmma_tile<64, 128, 2, 192, 693> gk__wgmma_64_128;
-typedef gk__wgmma_tile<64, 64, 3, 114, 402> gk__wgmma_64_64;
-/* The tiles of half-precision types, with both operands in shared memory. With 256 x 128 and 64 x 192, too, the choices
- * for 628 products would take 0.3 % less time; for 13 of them more than 10 %, at most 22 %. */
+/* The tiles of half-precision types, with both operands in shared memory. Compared with six kernels of one tile each,
+ * 64 x 64 to 128 x 256, multiples of 32 that take 6 to 100 us take 0.97 of the time, those of tf32 likewise; one in
+ * twenty takes at most 0.82. Smaller ones take 1.006 and 1.000 (H200, 373 products, costs as before and as below). */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
-    : gk__wgmma_tiles<1, false, gk__wgmma_tile<128, 256, 1, 499, 2126>, gk__wgmma_tile<128, 192, 1, 388, 1711>,
-                      gk__wgmma_128_128, gk__wgmma_64_128, gk__wgmma_tile<128, 64, 2, 183, 647>, gk__wgmma_64_64> {};
+    : gk__wgmma_tiles<1, false, gk__wgmma_tile<192, 1, 405, 598, 1491, 1863, 192, 128>,
+                      gk__wgmma_tile<128, 1, 194, 485, 1065, 1844, 256, 192, 160, 128, 96>,
+                      gk__wgmma_tile<64, 2, 124, 172, 465, 758, 192, 128, 96>,
+                      gk__wgmma_tile<128, 2, 156, 156, 422, 422, 64>, gk__wgmma_tile<64, 3, 103, 103, 165, 165, 64>> {};
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
-    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 128, 1, 365, 1800>, gk__wgmma_tile<128, 64, 1, 229, 717>,
-                      gk__wgmma_tile<64, 64, 1, 123, 859>> {};
-/* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types, but with other
- * tiles: 128 x 256, 128 x 192, 64 x 192 and 128 x 64 are left out. By the costs of the tiles the first three gain 0.2 %
- * over random shapes, 3 % over large ones with K-major operands, and up to 14 % on one shape; the last one gains 0.7 %
- * over 101 products with K-major operands. A file with products of tf32 compiles in 0.83 of the time without these
- * tiles. Else b is in registers, and two warpgroups multiply its 128 columns. */
+    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 1, 165, 303, 1311, 2144, 128, 96, 64>,
+                      gk__wgmma_tile<64, 1, 89, 89, 902, 902, 64>> {};
+/* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types. Else b is in
+ * registers, and two warpgroups multiply its 128 columns. */
 template <> struct gk__wgmma_tile_set<1, float> {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<256, 128, 1, 505, 3851>, gk__wgmma_128_128, gk__wgmma_64_128,
-                          gk__wgmma_64_64>
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<192, 1, 386, 554, 2475, 3814, 192, 128>,
+                          gk__wgmma_tile<128, 1, 189, 441, 1408, 3506, 256, 192, 160, 128, 96>,
+                          gk__wgmma_tile<64, 2, 123, 173, 583, 1009, 160, 128, 96>,
+                          gk__wgmma_tile<64, 3, 99, 99, 288, 288, 64>>
       k_major_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<256, 128, 1, 539, 4404>, gk__wgmma_tile<192, 128, 1, 424, 2892>,
-                          gk__wgmma_tile<128, 128, 1, 323, 1706>, gk__wgmma_tile<64, 128, 2, 268, 854>>
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<128, 1, 312, 498, 2770, 4197, 256, 224, 192, 160>,
+                          gk__wgmma_tile<128, 1, 225, 252, 1580, 2165, 128, 96>,
+                          gk__wgmma_tile<128, 2, 212, 212, 659, 659, 64>>
       register_tiles;
   template <class Args> static cudaError_t run(const Args &p, size_t whole_batch, const gk__product_call &call) {
     return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, whole_batch, call)

@@ -15,7 +15,8 @@ static const hook_wgmma_cluster clusters[] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {
 /* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. If A is split,
  * the elements of the next row are NaN. */
 template <class S>
-static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad, unsigned split = 1) {
+static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad, unsigned split = 1,
+                            unsigned mma_cols = S::most_cols) {
   const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
   hook_tensor_args<float, float> p = hook_tensor_args<float, float>();
   /* One operand is K-major, and its rows may be unaligned if it is A. */
@@ -46,58 +47,65 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
                  b[q * stride_b + (trans ? j * ldb + l : l * ldb + j)];
         product[(q * m + i) * ldc + j] = 2 * sum, with_c[(q * m + i) * ldc + j] += 2 * sum;
       }
-  const auto kernel = hook_wgmma_tile_kernel_of<S, float, float, hook_identity>();
+  const auto kernel = hook_wgmma_tile_kernel_of<S, float, float, hook_identity>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
       for (size_t blocks : {0u, 1u, cluster.size()}) { /* no limit; too few to share operands; one cluster at once */
-        if (test_leaves_out<S>(41)) continue;
+        if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
         EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, on_132));
         EXPECT_SAME(c.get(), beta ? with_c : product,
-                    "%d rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, cluster of %u x %u, k by %u, beta %d",
-                    S::row_count, trans, m, n, k, pad, split, 1u << cluster.row_shift, 1u << cluster.col_shift,
+                    "%u rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, cluster of %u x %u, k by %u, beta %d",
+                    mma_cols, trans, m, n, k, pad, split, 1u << cluster.row_shift, 1u << cluster.col_shift,
                     1u << cluster.k_shift, beta);
       }
 }
 
-template <class S> static void check_tf32_tiles() {
-  for (int trans = 0; trans < 2; trans++) {
-    check_tf32_tile<S>(trans, 4, 4, 4, 0);
-    check_tf32_tile<S>(trans, 132, 260, 100, 0);
-    check_tf32_tile<S>(trans, 384, 256, 320, 0);
-    check_tf32_tile<S>(trans, 256, 384, 160, 4);
-    check_tf32_tile<S>(trans, 67, 301, 96, 4);
-    check_tf32_tile<S>(trans, 5, 7, 4, 4);
+/* All sizes of the tiles of a kernel. */
+template <class Tile> static void check_tf32_tiles() {
+  typedef typename Tile::template shape<1, true> S;
+  const auto tile = Tile::cost(1, true);
+  for (unsigned i = 0; i < tile.option_count; i++) {
+    const unsigned rows = tile.col_options[i];
+    for (int trans = 0; trans < 2; trans++) {
+      check_tf32_tile<S>(trans, 4, 4, 4, 0, 1, rows);
+      check_tf32_tile<S>(trans, 132, 260, 100, 0, 1, rows);
+      check_tf32_tile<S>(trans, 384, 256, 320, 0, 1, rows);
+      check_tf32_tile<S>(trans, 256, 384, 160, 4, 1, rows);
+      check_tf32_tile<S>(trans, 67, 301, 96, 4, 1, rows);
+      check_tf32_tile<S>(trans, 5, 7, 4, 4, 1, rows);
+    }
+    check_tf32_tile<S>(0, 384, 256, 320, 0, 8, rows);
+    check_tf32_tile<S>(0, 256, 384, 160, 1, 8, rows);
+    check_tf32_tile<S>(0, 67, 301, 99, 3, 8, rows);
+    check_tf32_tile<S>(0, 5, 7, 6, 1, 8, rows);
+    check_tf32_tile<S>(0, 8 * rows + 60, 12, 40, 5, 8, rows);
   }
-  check_tf32_tile<S>(0, 384, 256, 320, 0, 8);
-  check_tf32_tile<S>(0, 256, 384, 160, 1, 8);
-  check_tf32_tile<S>(0, 67, 301, 99, 3, 8);
-  check_tf32_tile<S>(0, 5, 7, 6, 1, 8);
-  check_tf32_tile<S>(0, 8 * S::row_count + 60, 12, 40, 5, 8);
 }
-
-template <int Rows> using tf32_shape = hook_wgmma_shape<1, Rows, 128, 1, true>;
+template <class... Tiles> static void check_tf32_tiles(const hook_wgmma_tiles<1, true, Tiles...> &) {
+  const int checked[] = {(check_tf32_tiles<Tiles>(), 0)...};
+  (void)checked;
+}
 
 TEST(tiles_of_tf32) {
   if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_WGMMA))
     SKIP("this is no Hopper, or the program has no code for sm_90a");
-  check_tf32_tiles<tf32_shape<256>>();
-  check_tf32_tiles<tf32_shape<192>>();
-  check_tf32_tiles<tf32_shape<128>>();
-  check_tf32_tiles<tf32_shape<64>>();
+  check_tf32_tiles(hook_wgmma_tile_set<1, float>::register_tiles());
   /* A k of so many stages that each launch has one wave of tiles. */
-  for (int trans = 0; trans < 2; trans++) check_tf32_tile<tf32_shape<64>>(trans, 68, 132, 24580, 0);
+  typedef hook_wgmma_shape<1, true, 128, 2, hook_wgmma_cols<64>> small_shape;
+  for (int trans = 0; trans < 2; trans++) check_tf32_tile<small_shape>(trans, 68, 132, 24580, 0);
 }
 
-/* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored by
- * TMA, or by threads if its rows are odd or there is a beta, with which they load it first. The last tiles are partial,
- * and blocks compute several tiles. A split A is two strided matrices of aligned rows if B is K-major, too, and otherwise
- * sixteen. */
-template <class S, class E, class O> static void check_tile(int trans, bool odd, bool has_beta, bool splits) {
+/* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored
+ * by TMA, or by threads if its rows are odd or there is a beta, with which they load it first. The last tiles are
+ * partial, and blocks compute several tiles. A split A is two strided matrices of aligned rows if B is K-major, too,
+ * and otherwise sixteen. */
+template <class S, class E, class O>
+static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bool splits) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
   const size_t split = !splits ? 1 : along_b ? 2 : 16;
-  const size_t m = S::row_count * (split == 2 ? 2 : 1) + 26, n = S::col_count + 40 + odd, k = 201, batch = 2;
+  const size_t m = S::mma_rows * (split == 2 ? 2 : 1) + 26, n = mma_cols + 40 + odd, k = 201, batch = 2;
   const size_t ldc = n + odd * 2, shift = odd * 3, shift_a = split > 2 ? 3 : 0;
   const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
   const size_t lda = split > 2    ? k + 2
@@ -137,9 +145,9 @@ template <class S, class E, class O> static void check_tile(int trans, bool odd,
   p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f;
-  const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, hook_identity>();
+  const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, hook_identity>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters) {
-    if (test_leaves_out<S>(41)) continue;
+    if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
     /* One cluster computes all tiles; and so many as share the multiprocessors that one cluster has. */
     const unsigned size = cluster.size();
     const hook_product_call on_few(NULL, 0, {static_cast<int>(size > 2 ? 2 * size + 8 : size), 0, GK_PLAN_WGMMA});
@@ -148,23 +156,27 @@ template <class S, class E, class O> static void check_tile(int trans, bool odd,
       c.set(before);
       EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, shares ? on_few : on_132));
       EXPECT_SAME(c.get(), expected,
-                  "%d x %d, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu", S::row_count,
-                  S::col_count, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift, shares, trans,
-                  odd, has_beta, split);
+                  "%d x %u, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu", S::mma_rows,
+                  mma_cols, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift, shares, trans, odd,
+                  has_beta, split);
     }
   }
 }
-template <class S, class E, class O> static void check_tile() {
-  for (int trans = 0; trans < 4; trans++)
-    for (int c = 0; c < 4; c++) {
-      check_tile<S, E, O>(trans, c % 2, c / 2, false);
-      if (trans % 2 == 0) check_tile<S, E, O>(trans, c % 2, c / 2, true);
-    }
+/* All sizes of the tiles of a kernel. */
+template <class Tile, int Products, class E, class O> static void check_tile() {
+  const auto tile = Tile::cost(Products, false);
+  for (unsigned i = 0; i < tile.option_count; i++)
+    for (int trans = 0; trans < 4; trans++)
+      for (int c = 0; c < 4; c++) {
+        typedef typename Tile::template shape<Products, false> S;
+        check_tile<S, E, O>(tile.col_options[i], trans, c % 2, c / 2, false);
+        if (trans % 2 == 0) check_tile<S, E, O>(tile.col_options[i], trans, c % 2, c / 2, true);
+      }
 }
 
 template <class E, class O, int Products, class... Tiles>
 static void check_tiles(const hook_wgmma_tiles<Products, false, Tiles...> &) {
-  const int checked[] = {(check_tile<typename Tiles::template shape<Products, false>, E, O>(), 0)...};
+  const int checked[] = {(check_tile<Tiles, Products, E, O>(), 0)...};
   (void)checked;
 }
 
@@ -190,8 +202,8 @@ TEST(a_tile_of_a_cluster_beyond_c) {
   p.a.data = device_a.ptr, p.a.leading_dim = m, p.a.split = 1; /* both MN-major */
   p.b.data = device_b.ptr, p.b.leading_dim = n, p.b.split = 1;
   p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
-  typedef hook_wgmma_shape<1, 64, 64, 3> shape;
-  const auto kernel = hook_wgmma_tile_kernel_of<shape, __half, __half, hook_identity>();
+  typedef hook_wgmma_shape<1, false, 64, 3, hook_wgmma_cols<64>> shape;
+  const auto kernel = hook_wgmma_tile_kernel_of<shape, __half, __half, hook_identity>(64);
   const hook_wgmma_cluster one_tile = {0, 0, 0}, four_tiles = {0, 1, 1};
   EXPECT_OK(hook_wgmma_launch(kernel, p, one_tile, on_132));
   const std::vector<__half> expected = c.get();

@@ -123,6 +123,7 @@
 #define hook_tiles gk__tiles
 #define hook_wgmma_cluster gk__wgmma_cluster
 #define hook_wgmma_launch gk__wgmma_launch
+#define hook_wgmma_cols gk__wgmma_cols
 #define hook_wgmma_shape gk__wgmma_shape
 #define hook_wgmma_tile_kernel_of gk__wgmma_tile_kernel_of
 #define hook_wgmma_tile_set gk__wgmma_tile_set
