@@ -9897,16 +9897,25 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const
   return cudaSuccess;
 }
 
-/* The tiles of a kernel, and their times in ns with the least and with the most columns, between which they are linear:
- * k_block for each 128 bytes of k (and each product of terms), and overhead. */
+/* The time of a tile in ns: k_block_time for each 128 bytes of k, and overhead. */
 struct gk__wgmma_tile_cost {
+  unsigned mma_cols, k_block_time, overhead;
+  size_t row_count, col_count;
+};
+/* The tiles of a kernel, the one with the most columns first, and the times of the least and of the most columns. Those
+ * between are linear. */
+struct gk__wgmma_kernel_cost {
   unsigned mma_rows;
   bool in_registers;
-  unsigned least_k_block, most_k_block, least_overhead, most_overhead;
-  unsigned option_count, col_options[8]; /* the most columns first */
-  unsigned between(unsigned least, unsigned most, unsigned mma_cols) const {
-    const unsigned most_cols = col_options[0], range = most_cols - col_options[option_count - 1];
-    return range == 0 ? most : most - (most - least) * (most_cols - mma_cols) / range;
+  unsigned least_k_block_time, most_k_block_time, least_overhead, most_overhead;
+  unsigned option_count, col_options[8];
+  gk__wgmma_tile_cost tile_cost(unsigned option) const {
+    const unsigned mma_cols = col_options[option], range = col_options[0] - col_options[option_count - 1];
+    const auto between = [=](unsigned least, unsigned most) {
+      return range == 0 ? most : most - (most - least) * (col_options[0] - mma_cols) / range;
+    };
+    return {mma_cols, between(least_k_block_time, most_k_block_time), between(least_overhead, most_overhead),
+            in_registers ? mma_cols : mma_rows, in_registers ? mma_rows : mma_cols};
   }
 };
 /* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes, in all matrices of a batch: of a
@@ -9917,7 +9926,7 @@ template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Eleme
          (reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim % items == 0 && v.stride_batch % items == 0);
 }
 struct gk__wgmma_choice {
-  int tile_idx;
+  int kernel_idx;
   unsigned mma_cols;
   gk__wgmma_cluster cluster;
   unsigned long long cost; /* the expected time in ns */
@@ -9948,59 +9957,56 @@ struct gk__wgmma_query {
  * so that all have the same clocks, the choices take 3.3 % (half types), 3.6 % (tf32 with K-major operands), 1.4 %
  * (other tf32) and 1.2 % (emulated) longer than the best that were measured. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &costs,
-                                         unsigned mma_cols, const gk__wgmma_cluster &cluster) {
-  const size_t tile_rows = costs.in_registers ? mma_cols : costs.mma_rows,
-               tile_cols = costs.in_registers ? costs.mma_rows : mma_cols;
-  const size_t all = gk__tile_count(query.row_count(), query.col_count(), tile_rows << cluster.row_shift,
-                                    tile_cols << cluster.col_shift) *
+                                         const gk__wgmma_cluster &cluster) {
+  const size_t all = gk__tile_count(query.row_count(), query.col_count(), costs.row_count << cluster.row_shift,
+                                    costs.col_count << cluster.col_shift) *
                      query.split * query.batch;
   const unsigned cluster_size = cluster.size();
   const size_t at_once = gk__clusters_at_once(query.sms, cluster_size);
   if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
   if (all > at_once && (cluster_size > 2 || cluster.k_shift > 0)) return ~0ull;
-  if (mma_cols / 8 % (1u << cluster.k_shift)) return ~0ull; /* the quads of a thread, which the blocks divide */
+  if (costs.mma_cols / 8 & ((1u << cluster.k_shift) - 1)) return ~0ull; /* the blocks divide the quads of a thread */
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
   const size_t load_time = /* this one and the penalty: in 1/100 ns */
-      (tile_rows * (cluster.col_shift ? 22 : 35) +
-       gk_round_up(tile_cols, static_cast<size_t>(query.box_cols)) * (cluster.row_shift ? 63 : 70)) *
+      (costs.row_count * (cluster.col_shift ? 22 : 35) +
+       gk_round_up(costs.col_count, static_cast<size_t>(query.box_cols)) * (cluster.row_shift ? 63 : 70)) *
       busy_sms / query.sms;
-  const size_t penalty = tile_rows * query.row_penalty + tile_cols * query.col_penalty;
-  const unsigned long long k_block_time =
-      costs.between(costs.least_k_block, costs.most_k_block, mma_cols) + (load_time + penalty) / 100;
+  const size_t penalty = costs.row_count * query.row_penalty + costs.col_count * query.col_penalty;
+  const unsigned long long k_block_time = costs.k_block_time + (load_time + penalty) / 100;
   /* The barriers, and if the blocks split k, for each 1024 accumulators to send and to reduce those of this block. */
-  const size_t tile_items = tile_rows * tile_cols,
+  const size_t tile_items = costs.row_count * costs.col_count,
                split_time = 559 + tile_items / 1024 * (81 + (129u >> cluster.k_shift)),
                cluster_time = (cluster.tile_shift() > 0 ? 36 : 0) + (cluster.k_shift > 0 ? split_time : 0);
   return gk_ceil_div(all, at_once) *
-         (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time +
-          costs.between(costs.least_overhead, costs.most_overhead, mma_cols) + cluster_time);
+         (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + costs.overhead + cluster_time);
 }
 /* The tile and the cluster that take the least time. */
-inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count,
+inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_costs, int kernel_count,
                                          const gk__wgmma_query &query) {
   gk__wgmma_choice best = {0, 0, {0, 0, 0}, ~0ull};
-  for (int i = 0; i < tile_count; i++)
-    for (unsigned j = 0; j < tiles[i].option_count; j++)
+  for (int i = 0; i < kernel_count; i++)
+    for (unsigned option = 0; option < kernel_costs[i].option_count; option++) {
+      const gk__wgmma_tile_cost costs = kernel_costs[i].tile_cost(option);
       for (unsigned code = 0; code < 16; code++) {
         const gk__wgmma_cluster cluster = {code / 4, code / 2 % 2, code % 2};
-        const unsigned mma_cols = tiles[i].col_options[j];
         if (cluster.size() > 8) continue;
-        const unsigned long long time = gk__wgmma_time(query, tiles[i], mma_cols, cluster);
-        if (time < best.cost) best = {i, mma_cols, cluster, time};
+        const unsigned long long time = gk__wgmma_time(query, costs, cluster);
+        if (time < best.cost) best = {i, costs.mma_cols, cluster, time};
       }
+    }
   return best;
 }
 /* A kernel: the rows of its tiles, the blocks that share a multiprocessor, the costs, and the numbers of columns. */
-template <int MmaRows, int Resident, unsigned LeastKBlock, unsigned MostKBlock, unsigned LeastOverhead,
+template <int MmaRows, int Resident, unsigned LeastKBlockTime, unsigned MostKBlockTime, unsigned LeastOverhead,
           unsigned MostOverhead, int... Cols>
 struct gk__wgmma_tile {
   template <int Products, bool InRegisters>
   using shape = gk__wgmma_shape<Products, InRegisters, MmaRows, Resident, gk__wgmma_cols<Cols...>>;
-  static gk__wgmma_tile_cost cost(unsigned products, bool in_registers) {
+  static gk__wgmma_kernel_cost cost(unsigned products, bool in_registers) {
     return {MmaRows,
             in_registers,
-            LeastKBlock * products,
-            MostKBlock * products,
+            LeastKBlockTime * products,
+            MostKBlockTime * products,
             LeastOverhead,
             MostOverhead,
             static_cast<unsigned>(sizeof...(Cols)),
@@ -10011,20 +10017,19 @@ struct gk__wgmma_tile {
 template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles {
   /* The tile and the cluster to use; or two, if it is faster to cut the product after whole waves of a tile. */
   static gk__cut_plan<gk__wgmma_choice> plan(const gk__wgmma_query &query) {
-    const gk__wgmma_tile_cost tiles[] = {Tiles::cost(Products, InRegisters)...};
+    const gk__wgmma_kernel_cost kernel_costs[] = {Tiles::cost(Products, InRegisters)...};
     const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
     const auto choose = [&](size_t m, size_t n) {
       gk__wgmma_query panel = query;
       panel.m = m;
       panel.n = n;
-      return gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), panel);
+      return gk__wgmma_choose(kernel_costs, static_cast<int>(sizeof...(Tiles)), panel);
     };
     gk__cut_plan<gk__wgmma_choice> cut(query.m, query.n, choose(query.m, query.n));
     if (query.batch == 1 && gk__tile_count(query.m, query.n, 64, 64) > query.sms) /* else the smallest are one wave */
-      for (const gk__wgmma_tile_cost &each_tile : tiles) {
-        const size_t mma_rows = each_tile.mma_rows, mma_cols = each_tile.col_options[0];
-        const size_t tile_rows = (InRegisters ? mma_cols : mma_rows) * query.split,
-                     tile_cols = InRegisters ? mma_rows : mma_cols;
+      for (const gk__wgmma_kernel_cost &each_kernel : kernel_costs) {
+        const gk__wgmma_tile_cost each_tile = each_kernel.tile_cost(0);
+        const size_t tile_rows = each_tile.row_count * query.split, tile_cols = each_tile.col_count;
         cut.cut_after_waves(query.swapped ? tile_cols : tile_rows, query.swapped ? tile_rows : tile_cols,
                             query.sms / query.split, launch_time, choose);
       }
@@ -10052,7 +10057,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     const gk__cut_plan<gk__wgmma_choice> cut =
         gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
     return cut.run(p, [&](const args &panel, const gk__wgmma_choice &choice) {
-      return gk__wgmma_launch(tile_kernels[choice.tile_idx](choice.mma_cols), panel, choice.cluster, call);
+      return gk__wgmma_launch(tile_kernels[choice.kernel_idx](choice.mma_cols), panel, choice.cluster, call);
     });
   }
 };
