@@ -9099,7 +9099,7 @@ template <class Out, class Func> struct gk__wgmma_args : gk__wgmma_params {
   explicit gk__wgmma_args(const gk__matmul_output<Out, float, Func> &of_c) : gk__wgmma_params(), output(of_c) {}
 };
 
-/* The numbers of columns for which a kernel has main loops, the most first. */
+/* The numbers of columns for which a kernel has main loops, the most first. The last `fewer` is the type itself. */
 template <int... Cols> struct gk__wgmma_cols;
 template <int Cols> struct gk__wgmma_cols<Cols> {
   static const unsigned most = Cols;
@@ -9123,9 +9123,8 @@ template <int Products, bool InRegisters, int MmaRows, int Resident, class Cols>
   static const int acc_count = most_cols / 2;                                      /* accumulators of a thread */
   static const int staging_bytes = consumers * 2 * gk__swizzled_boxes::box_bytes; /* two boxes of C for each consumer */
   /* setmaxnreg: the producer gives registers to the consumers. A multiprocessor has 65,536, so each thread starts with
-   * 168, or 128 if there are three consumers. ptxas uses no more for a single wgmma, so their tiles have at most 192
-   * columns. Tiles of which a multiprocessor holds several are so small that their consumers need no more than they
-   * start with. */
+   * 168, or 128 if there are three consumers. ptxas does not compile a wgmma that needs more than these, so three
+   * consumers have at most 192 columns. Other blocks need no more registers than they start with. */
   static const bool reallocates_registers = consumers > 1 && Resident == 1;
   static const int producer_registers = consumers == 2 ? 40 : 32, consumer_registers = consumers == 2 ? 232 : 160;
   static GK__HD unsigned tile_rows(unsigned mma_cols) { return InRegisters ? mma_cols : MmaRows; }
@@ -9156,7 +9155,7 @@ template <int Items, int Count> GK__D float (&gk__first_items(float (&acc)[Count
   return reinterpret_cast<float(&)[Items]>(acc);
 }
 
-/* The pipeline state of a warpgroup. The size of a stage is known at run time only. */
+/* The pipeline state of a warpgroup. The size of a stage depends on the tile. */
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
   unsigned mma_cols, stage_bytes;
   unsigned slabs_stored; /* of C, by this warpgroup */
@@ -9300,7 +9299,7 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
 }
 
 /* The main loop of a consumer warpgroup, for k blocks first_k_block ... end_k_block - 1 of this block. There is one for
- * each number of columns, because wgmma has it in its opcode; all else of the kernel exists once. A stage is released
+ * each number of columns and pair of storage orders, because wgmma has both in its opcode. A stage is released
  * when the wgmma of the next one have been issued and its own are complete. Emulated fp32: tensor cores
  * truncate their sums, so each k block has accumulators of its own, which are then added with rounding. */
 template <class Shape, int Kind, int TransA, int TransB, class Cols = typename Shape::col_options>
@@ -9902,8 +9901,8 @@ struct gk__wgmma_tile_cost {
   unsigned mma_cols, k_block_time, overhead;
   size_t row_count, col_count;
 };
-/* The tiles of a kernel, the one with the most columns first, and the times of the least and of the most columns. Those
- * between are linear. */
+/* The tiles of a kernel: rows and columns of the accumulators, as in gk__wgmma_shape, the most columns first. The times
+ * are those of the least and of the most columns; between them they are linear. */
 struct gk__wgmma_kernel_cost {
   unsigned mma_rows;
   bool in_registers;
@@ -9936,7 +9935,7 @@ struct gk__wgmma_choice {
 struct gk__wgmma_query {
   size_t m, n, k, batch, split;
   unsigned row_penalty, col_penalty, sms;
-  unsigned box_cols; /* TMA loads so many columns of b at once */
+  unsigned box_cols; /* the columns of b that TMA loads are a multiple of this */
   bool swapped;
   size_t row_count() const { return gk_ceil_div(swapped ? n : m, split); } /* of each of these matrices */
   size_t col_count() const { return swapped ? m : n; }
@@ -9947,10 +9946,9 @@ struct gk__wgmma_query {
   }
 };
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
- * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load: a
- * quarter if the operand is shared. Blocks that run side by side have tiles of the same column, so b takes less.
- * Clusters of more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run
- * at once.
+ * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load. That
+ * is less if the operand is shared. Clusters of more than two blocks leave SMs idle; these and clusters that split k
+ * are for products whose tiles all run at once.
  *
  * Fitted to the times of 73,000 plans for 2,100 products of half types, tf32 and emulated fp32 on an H200, in CUDA
  * graphs; `make bench-refit` fits only the other kernels. For 2,300 other products, whose plans were measured in turns,
@@ -9996,7 +9994,8 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_cos
     }
   return best;
 }
-/* A kernel: the rows of its tiles, the blocks that share a multiprocessor, the costs, and the numbers of columns. */
+/* A kernel: the rows of its accumulators, the blocks that share a multiprocessor, the times of its tiles (of a k block:
+ * for each product of terms), and the numbers of columns. */
 template <int MmaRows, int Resident, unsigned LeastKBlockTime, unsigned MostKBlockTime, unsigned LeastOverhead,
           unsigned MostOverhead, int... Cols>
 struct gk__wgmma_tile {
@@ -10064,7 +10063,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
 
 /* The tiles of half-precision types, with both operands in shared memory. Compared with six kernels of one tile each,
  * 64 x 64 to 128 x 256, multiples of 32 that take 6 to 100 us take 0.97 of the time, those of tf32 likewise; one in
- * twenty takes at most 0.82. Smaller ones take 1.006 and 1.000 (H200, 373 products, costs as before and as below). */
+ * twenty takes at most 0.81. Smaller ones take 1.007 and 1.000 (H200, 490 products, each planner with its own costs). */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
     : gk__wgmma_tiles<1, false, gk__wgmma_tile<192, 1, 405, 598, 1491, 1863, 192, 128>,
