@@ -10063,7 +10063,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
 
 /* The tiles of half-precision types, with both operands in shared memory. Compared with six kernels of one tile each,
  * 64 x 64 to 128 x 256, multiples of 32 that take 6 to 100 us take 0.97 of the time, those of tf32 likewise; one in
- * twenty takes at most 0.81. Smaller ones take 1.007 and 1.000 (H200, 490 products, each planner with its own costs). */
+ * twenty takes at most 0.81. Smaller ones take 1.007 and 1.000 (H200, 490 products, both with their own costs). */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
     : gk__wgmma_tiles<1, false, gk__wgmma_tile<192, 1, 405, 598, 1491, 1863, 192, 128>,
