@@ -9910,7 +9910,7 @@ struct gk__wgmma_kernel_cost {
   unsigned option_count, col_options[8];
   gk__wgmma_tile_cost tile_cost(unsigned option) const {
     const unsigned mma_cols = col_options[option], range = col_options[0] - col_options[option_count - 1];
-    const auto between = [=](unsigned least, unsigned most) {
+    const auto between = [&](unsigned least, unsigned most) {
       return range == 0 ? most : most - (most - least) * (col_options[0] - mma_cols) / range;
     };
     return {mma_cols, between(least_k_block_time, most_k_block_time), between(least_overhead, most_overhead),
