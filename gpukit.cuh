@@ -9103,10 +9103,12 @@ template <class Out, class Func> struct gk__wgmma_args : gk__wgmma_params {
 template <int... Cols> struct gk__wgmma_cols;
 template <int Cols> struct gk__wgmma_cols<Cols> {
   static const unsigned most = Cols;
+  static const bool has_fewer = false;
   typedef gk__wgmma_cols fewer;
 };
 template <int Cols, int Next, int... Fewer> struct gk__wgmma_cols<Cols, Next, Fewer...> {
   static const unsigned most = Cols;
+  static const bool has_fewer = true;
   typedef gk__wgmma_cols<Next, Fewer...> fewer;
 };
 /* A kernel configuration. The accumulators of a tile are MmaRows x mma_cols. The launch chooses mma_cols so that tiles
@@ -9166,7 +9168,7 @@ template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
   typedef gk__pipeline_state<0> base;
   GK__D gk__wgmma_pipeline(unsigned char *shared, const gk__wgmma_params &p)
       : base{gk__shared_address(shared) + Shape::staging_bytes, 0, p.stages, 0, 0},
-        mma_cols(Shape::col_options::fewer::most == Shape::most_cols ? Shape::most_cols : p.mma_cols),
+        mma_cols(Shape::col_options::has_fewer ? p.mma_cols : Shape::most_cols),
         stage_bytes(Shape::stage_bytes(mma_cols)), slabs_stored(0), release_count(1 + p.cluster.tile_shift()),
         staging(shared) {
     barriers = data + stages * stage_bytes;
@@ -9218,8 +9220,9 @@ GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk
 /* Called by one thread: loads a or b for all work tiles of the block. If another block of the cluster shares the
  * operand, each of the two loads half of the rows of each box, and multicasts them to both. (For one block alone a
  * multicast takes longer than a load.) Boxes beyond the end of an MN-major operand are not loaded: stale elements in
- * their place only reach accumulators that are not stored. But a tile that is beyond C loads one box of zeros. With
- * nothing to wait for, its block would release a stage again before another block has released it once. */
+ * their place only reach accumulators that are not stored. But a tile that is beyond C loads one box of zeros
+ * (`left` is at least 1). With nothing to wait for, its block would release a stage again before another block has
+ * released it once. */
 template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned depth = 128 / gk__tensor_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
@@ -9238,8 +9241,8 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
     if (!OfB && work.matrix_idx < p.longer_count) map = &p.longer_a;
     const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
                    outer = OfB ? work.col_idx : work.row_idx, outer_end = OfB ? p.col_count : p.row_count,
-                   left = min(outer_end - min(outer, outer_end - 1), tile_outer), /* at least 1 */
-        box_rows = k_major ? (OfB ? tile_outer : p.box_rows) : depth,
+                   left = min(outer_end - min(outer, outer_end - 1), tile_outer),
+                   box_rows = k_major ? (OfB ? tile_outer : p.box_rows) : depth,
                    row_count = k_major ? box_rows : (left + box_outer - 1) / box_outer * box_outer;
     /* Of each box, if the operand is shared: where the half begins that this block loads. */
     const unsigned first_row = box_rows / 2 * (OfB ? p.cluster.row_rank() : p.cluster.col_rank());
@@ -9299,15 +9302,15 @@ GK__D void gk__wgmma_clear_outside(const gk__wgmma_pipeline<Shape> &pipe, const 
 }
 
 /* The main loop of a consumer warpgroup, for k blocks first_k_block ... end_k_block - 1 of this block. There is one for
- * each number of columns and pair of storage orders, because wgmma has both in its opcode. A stage is released
- * when the wgmma of the next one have been issued and its own are complete. Emulated fp32: tensor cores
- * truncate their sums, so each k block has accumulators of its own, which are then added with rounding. */
+ * each number of columns and pair of storage orders, because wgmma has both in its opcode. A stage is released when the
+ * wgmma of the next one have been issued and its own are complete. Emulated fp32: tensor cores truncate their sums, so
+ * each k block has accumulators of its own, which are then added with rounding. */
 template <class Shape, int Kind, int TransA, int TransB, class Cols = typename Shape::col_options>
 GK__D void gk__wgmma_multiply(float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
                               unsigned first_k_block, unsigned end_k_block) {
-  typedef typename Cols::fewer fewer;
-  if (fewer::most < Cols::most && pipe.mma_cols < Cols::most)
-    return gk__wgmma_multiply<Shape, Kind, TransA, TransB, fewer>(acc, pipe, group, first_k_block, end_k_block);
+  if (Cols::has_fewer && pipe.mma_cols < Cols::most)
+    return gk__wgmma_multiply<Shape, Kind, TransA, TransB, typename Cols::fewer>(acc, pipe, group, first_k_block,
+                                                                                 end_k_block);
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   const unsigned a_bytes = Shape::a_bytes(Cols::most), b_bytes = Shape::b_bytes(Cols::most);
   float(&sums)[Cols::most / 2] = gk__first_items<Cols::most / 2>(acc);
@@ -9362,13 +9365,12 @@ template <class Shape, class Element, class Cols = typename Shape::col_options>
 GK__D void gk__wgmma_multiply_in_order(std::true_type in_registers, const gk__wgmma_params &p,
                                        float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
                                        unsigned first_k_block, unsigned end_k_block) {
-  typedef typename Cols::fewer fewer;
-  if (fewer::most < Cols::most && pipe.mma_cols < Cols::most)
-    return gk__wgmma_multiply_in_order<Shape, Element, fewer>(in_registers, p, acc, pipe, group, first_k_block,
-                                                              end_k_block);
+  if (Cols::has_fewer && pipe.mma_cols < Cols::most)
+    return gk__wgmma_multiply_in_order<Shape, Element, typename Cols::fewer>(in_registers, p, acc, pipe, group,
+                                                                             first_k_block, end_k_block);
   float(&sums)[Cols::most / 2] = gk__first_items<Cols::most / 2>(acc);
   /* Else the addresses of all main loops are in registers at once, and spill. */
-  const bool has_others = Shape::col_options::fewer::most < Shape::most_cols;
+  const bool has_others = Shape::col_options::has_fewer;
   unsigned thread = threadIdx.x;
   if (has_others) gk__forget(&thread);
   const unsigned k = thread % 4;
@@ -9998,7 +10000,7 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_cos
  * for each product of terms), and the numbers of columns. */
 template <int MmaRows, int Resident, unsigned LeastKBlockTime, unsigned MostKBlockTime, unsigned LeastOverhead,
           unsigned MostOverhead, int... Cols>
-struct gk__wgmma_tile {
+struct gk__wgmma_kernel_tiles {
   template <int Products, bool InRegisters>
   using shape = gk__wgmma_shape<Products, InRegisters, MmaRows, Resident, gk__wgmma_cols<Cols...>>;
   static gk__wgmma_kernel_cost cost(unsigned products, bool in_registers) {
@@ -10066,26 +10068,27 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
  * twenty takes at most 0.81. Smaller ones take 1.007 and 1.000 (H200, 490 products, both with their own costs). */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
-    : gk__wgmma_tiles<1, false, gk__wgmma_tile<192, 1, 405, 598, 1491, 1863, 192, 128>,
-                      gk__wgmma_tile<128, 1, 194, 485, 1065, 1844, 256, 192, 160, 128, 96>,
-                      gk__wgmma_tile<64, 2, 124, 172, 465, 758, 192, 128, 96>,
-                      gk__wgmma_tile<128, 2, 156, 156, 422, 422, 64>, gk__wgmma_tile<64, 3, 103, 103, 165, 165, 64>> {};
+    : gk__wgmma_tiles<1, false, gk__wgmma_kernel_tiles<192, 1, 405, 598, 1491, 1863, 192, 128>,
+                      gk__wgmma_kernel_tiles<128, 1, 194, 485, 1065, 1844, 256, 192, 160, 128, 96>,
+                      gk__wgmma_kernel_tiles<64, 2, 124, 172, 465, 758, 192, 128, 96>,
+                      gk__wgmma_kernel_tiles<128, 2, 156, 156, 422, 422, 64>,
+                      gk__wgmma_kernel_tiles<64, 3, 103, 103, 165, 165, 64>> {};
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
-    : gk__wgmma_tiles<6, false, gk__wgmma_tile<128, 1, 165, 303, 1311, 2144, 128, 96, 64>,
-                      gk__wgmma_tile<64, 1, 89, 89, 902, 902, 64>> {};
+    : gk__wgmma_tiles<6, false, gk__wgmma_kernel_tiles<128, 1, 165, 303, 1311, 2144, 128, 96, 64>,
+                      gk__wgmma_kernel_tiles<64, 1, 89, 89, 902, 902, 64>> {};
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types. Else b is in
  * registers, and two warpgroups multiply its 128 columns. */
 template <> struct gk__wgmma_tile_set<1, float> {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_tile<192, 1, 386, 554, 2475, 3814, 192, 128>,
-                          gk__wgmma_tile<128, 1, 189, 441, 1408, 3506, 256, 192, 160, 128, 96>,
-                          gk__wgmma_tile<64, 2, 123, 173, 583, 1009, 160, 128, 96>,
-                          gk__wgmma_tile<64, 3, 99, 99, 288, 288, 64>>
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_kernel_tiles<192, 1, 386, 554, 2475, 3814, 192, 128>,
+                          gk__wgmma_kernel_tiles<128, 1, 189, 441, 1408, 3506, 256, 192, 160, 128, 96>,
+                          gk__wgmma_kernel_tiles<64, 2, 123, 173, 583, 1009, 160, 128, 96>,
+                          gk__wgmma_kernel_tiles<64, 3, 99, 99, 288, 288, 64>>
       k_major_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_tile<128, 1, 312, 498, 2770, 4197, 256, 224, 192, 160>,
-                          gk__wgmma_tile<128, 1, 225, 252, 1580, 2165, 128, 96>,
-                          gk__wgmma_tile<128, 2, 212, 212, 659, 659, 64>>
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_kernel_tiles<128, 1, 312, 498, 2770, 4197, 256, 224, 192, 160>,
+                          gk__wgmma_kernel_tiles<128, 1, 225, 252, 1580, 2165, 128, 96>,
+                          gk__wgmma_kernel_tiles<128, 2, 212, 212, 659, 659, 64>>
       register_tiles;
   template <class Args> static cudaError_t run(const Args &p, size_t whole_batch, const gk__product_call &call) {
     return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, whole_batch, call)
