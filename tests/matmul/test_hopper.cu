@@ -8,17 +8,21 @@
 
 static const hook_product_call on_132(NULL, 0, {132, 0, GK_PLAN_WGMMA}); /* multiprocessors */
 
+/* What the host computes for a functor of the epilogue. */
+template <class Func>
+using host_functor = typename std::conditional<std::is_same<Func, hook_identity>::value, identity_on_host, Func>::type;
+
 /* Clusters that split k, that share operands, and that do both. */
 static const hook_wgmma_cluster clusters[] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {0, 1, 0},
                                               {0, 0, 1}, {0, 1, 1}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}};
 
 /* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. If A is split,
  * the elements of the next row are NaN. */
-template <class S>
+template <class S, class Func>
 static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad, unsigned split = 1,
                             unsigned mma_cols = S::most_cols) {
   const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
-  hook_tensor_args<float, float> p = hook_tensor_args<float, float>();
+  hook_tensor_args<float, float, Func> p = hook_tensor_args<float, float, Func>();
   /* One operand is K-major, and its rows may be unaligned if it is A. */
   const size_t lda = trans ? gk_round_up(m, size_t(4)) + 4 * pad : k + pad,
                ldb = gk_round_up(trans ? k : n, size_t(4)) + 4 * pad;
@@ -45,9 +49,12 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
         for (size_t l = 0; l < k; l++)
           sum += a[q * stride_a + (trans ? l * lda + i : i * lda + l)] *
                  b[q * stride_b + (trans ? j * ldb + l : l * ldb + j)];
-        product[(q * m + i) * ldc + j] = 2 * sum, with_c[(q * m + i) * ldc + j] += 2 * sum;
+        float &x = product[(q * m + i) * ldc + j], &y = with_c[(q * m + i) * ldc + j];
+        const host_functor<Func> f = host_functor<Func>();
+        x = f(2 * sum, i, j);
+        y = f(2 * sum + y, i, j);
       }
-  const auto kernel = hook_wgmma_tile_kernel_of<S, float, float, hook_identity>(mma_cols);
+  const auto kernel = hook_wgmma_tile_kernel_of<S, float, float, Func>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
       for (size_t blocks : {0u, 1u, cluster.size()}) { /* no limit; too few to share operands; one cluster at once */
@@ -63,89 +70,100 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
 }
 
 /* All sizes of the tiles of a kernel. */
-template <class Tile> static void check_tf32_tiles() {
+template <class Tile, class Func> static void check_tf32_tiles() {
   typedef typename Tile::template shape<1, true> S;
   const auto tile = Tile::cost(1, true);
   for (unsigned i = 0; i < tile.option_count; i++) {
     const unsigned rows = tile.col_options[i];
     for (int trans = 0; trans < 2; trans++) {
-      check_tf32_tile<S>(trans, 4, 4, 4, 0, 1, rows);
-      check_tf32_tile<S>(trans, 132, 260, 100, 0, 1, rows);
-      check_tf32_tile<S>(trans, 384, 256, 320, 0, 1, rows);
-      check_tf32_tile<S>(trans, 256, 384, 160, 4, 1, rows);
-      check_tf32_tile<S>(trans, 67, 301, 96, 4, 1, rows);
-      check_tf32_tile<S>(trans, 5, 7, 4, 4, 1, rows);
+      check_tf32_tile<S, Func>(trans, 4, 4, 4, 0, 1, rows);
+      check_tf32_tile<S, Func>(trans, 132, 260, 100, 0, 1, rows);
+      check_tf32_tile<S, Func>(trans, 384, 256, 320, 0, 1, rows);
+      check_tf32_tile<S, Func>(trans, 256, 384, 160, 4, 1, rows);
+      check_tf32_tile<S, Func>(trans, 67, 301, 96, 4, 1, rows);
+      check_tf32_tile<S, Func>(trans, 5, 7, 4, 4, 1, rows);
     }
-    check_tf32_tile<S>(0, 384, 256, 320, 0, 8, rows);
-    check_tf32_tile<S>(0, 256, 384, 160, 1, 8, rows);
-    check_tf32_tile<S>(0, 67, 301, 99, 3, 8, rows);
-    check_tf32_tile<S>(0, 5, 7, 6, 1, 8, rows);
-    check_tf32_tile<S>(0, 8 * rows + 60, 12, 40, 5, 8, rows);
+    check_tf32_tile<S, Func>(0, 384, 256, 320, 0, 8, rows);
+    check_tf32_tile<S, Func>(0, 256, 384, 160, 1, 8, rows);
+    check_tf32_tile<S, Func>(0, 67, 301, 99, 3, 8, rows);
+    check_tf32_tile<S, Func>(0, 5, 7, 6, 1, 8, rows);
+    check_tf32_tile<S, Func>(0, 8 * rows + 60, 12, 40, 5, 8, rows);
   }
 }
-template <class... Tiles> static void check_tf32_tiles(const hook_wgmma_tiles<1, true, Tiles...> &) {
-  const int checked[] = {(check_tf32_tiles<Tiles>(), 0)...};
+template <class Func, class... Tiles> static void check_tf32_tiles(const hook_wgmma_tiles<1, true, Tiles...> &) {
+  const int checked[] = {(check_tf32_tiles<Tiles, Func>(), 0)...};
   (void)checked;
 }
 
-TEST(tiles_of_tf32) {
+TEST(the_tiles_of_tf32_in_registers) {
   if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_WGMMA))
     SKIP("this is no Hopper, or the program has no code for sm_90a");
-  check_tf32_tiles(hook_wgmma_tile_set<1, float>::register_tiles());
+  check_tf32_tiles<hook_identity>(hook_wgmma_tile_set<1, float>::register_tiles());
+  check_tf32_tiles<by_place>(hook_wgmma_tile_set<1, float>::register_tiles());
   /* A k of so many stages that each launch has one wave of tiles. */
   typedef hook_wgmma_shape<1, true, 128, 2, hook_wgmma_cols<64>> small_shape;
-  for (int trans = 0; trans < 2; trans++) check_tf32_tile<small_shape>(trans, 68, 132, 24580, 0);
+  for (int trans = 0; trans < 2; trans++) check_tf32_tile<small_shape, hook_identity>(trans, 68, 132, 24580, 0);
 }
 
 /* A tile of Hopper's kernel, most of which the planner chooses only for products that take long to check. C is stored
  * by TMA, or by threads if its rows are odd or there is a beta, with which they load it first. The last tiles are
  * partial, and blocks compute several tiles. A split A is two strided matrices of aligned rows if B is K-major, too,
- * and otherwise sixteen. */
-template <class S, class E, class O>
+ * and otherwise sixteen. Func is the functor of the epilogue; emulated fp32 has three terms of each operand. */
+template <class S, class E, class O, class Func>
 static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bool splits) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
-  const size_t split = !splits ? 1 : along_b ? 2 : 16;
+  const size_t split = !splits ? 1 : along_b ? 2 : 16, terms = S::terms;
   const size_t m = S::mma_rows * (split == 2 ? 2 : 1) + 26, n = mma_cols + 40 + odd, k = 201, batch = 2;
   const size_t ldc = n + odd * 2, shift = odd * 3, shift_a = split > 2 ? 3 : 0;
   const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
-  const size_t lda = split > 2    ? k + 2
-                     : split == 2 ? k + 15
-                                  : gk_round_up(along_a ? k : m, size_t(8)),
+  /* Two rows apart are a multiple of 32 bytes, one row is not; or no row is aligned; or each one. */
+  const size_t lda = split == 2  ? (gk_round_up(k * sizeof(E), size_t(32)) + 16) / sizeof(E)
+                     : split > 2 ? k + 2
+                                 : gk_round_up(along_a ? k : m, size_t(8)),
                ldb = gk_round_up(along_b ? k : n, size_t(8));
+  const size_t term_a = rows_a * lda, term_b = batch * rows_b * ldb; /* elements */
   const int most = sizeof(O) == 2 ? 1 : 3;
-  std::vector<E> a = not_numbers<E>(shift_a + rows_a * lda), b = not_numbers<E>(batch * rows_b * ldb);
+  std::vector<E> a = not_numbers<E>(shift_a + terms * term_a), b = not_numbers<E>(terms * term_b);
   std::vector<O> before = not_numbers<O>(batch * m * ldc + shift), expected(before);
-  const auto at_a = [&](size_t i, size_t l) { return shift_a + (along_a ? i * lda + l : l * lda + i); };
-  const auto at_b = [&](size_t q, size_t l, size_t j) {
-    return q * rows_b * ldb + (along_b ? j * ldb + l : l * ldb + j);
+  const auto at_a = [&](size_t term, size_t i, size_t l) {
+    return shift_a + term * term_a + (along_a ? i * lda + l : l * lda + i);
   };
-  for (size_t l = 0; l < k; l++) {
-    for (size_t i = 0; i < m; i++) a[at_a(i, l)] = make<E>(uniform(66, i * k + l, -most, most));
-    for (size_t q = 0; q < batch; q++)
-      for (size_t j = 0; j < n; j++) b[at_b(q, l, j)] = make<E>(uniform(67 + q, l * n + j, -most, most));
-  }
+  const auto at_b = [&](size_t term, size_t q, size_t j, size_t l) {
+    return term * term_b + q * rows_b * ldb + (along_b ? j * ldb + l : l * ldb + j);
+  };
+  for (size_t term = 0; term < terms; term++)
+    for (size_t l = 0; l < k; l++) {
+      for (size_t i = 0; i < m; i++) a[at_a(term, i, l)] = make<E>(uniform(66 + 10 * term, i * k + l, -most, most));
+      for (size_t q = 0; q < batch; q++)
+        for (size_t j = 0; j < n; j++)
+          b[at_b(term, q, j, l)] = make<E>(uniform(67 + 10 * term + q, l * n + j, -most, most));
+    }
   for (size_t q = 0; q < batch; q++)
     for (size_t i = 0; i < m; i++) {
       std::vector<float> sums(n);
-      for (size_t l = 0; l < k; l++) {
-        const float x = static_cast<float>(plain(a[at_a(i, l)]));
-        for (size_t j = 0; j < n; j++) sums[j] += x * static_cast<float>(plain(b[at_b(q, l, j)]));
-      }
+      for (size_t l = 0; l < k; l++)
+        for (size_t term = 0; term < terms; term++) {
+          const float x = static_cast<float>(plain(a[at_a(term, i, l)]));
+          for (size_t other = 0; term + other < terms; other++) /* the smallest products are left out */
+            for (size_t j = 0; j < n; j++) sums[j] += x * static_cast<float>(plain(b[at_b(other, q, j, l)]));
+        }
       for (size_t j = 0; j < n; j++) {
         const size_t at = shift + (q * m + i) * ldc + j;
         if (has_beta) before[at] = make<O>(uniform(69, at, -8, 8));
-        expected[at] = make<O>(static_cast<double>(sums[j] + (has_beta ? 2 * plain(before[at]) : 0)));
+        const float sum = static_cast<float>(sums[j] + (has_beta ? 2 * plain(before[at]) : 0));
+        expected[at] = make<O>(static_cast<double>(host_functor<Func>()(sum, i, j)));
       }
     }
   device_array<E> device_a(a), device_b(b);
   device_array<O> c(before);
-  hook_tensor_args<E, O> p = hook_tensor_args<E, O>();
-  p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.k_major = along_a,
+  hook_tensor_args<E, O, Func> p = hook_tensor_args<E, O, Func>();
+  p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.k_major = along_a, p.a.stride_term = term_a,
   p.a.split = static_cast<unsigned>(split);
-  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb, p.b.split = 1;
+  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb,
+  p.b.stride_term = term_b, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f;
-  const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, hook_identity>(mma_cols);
+  const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, Func>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters) {
     if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
     /* One cluster computes all tiles; and so many as share the multiprocessors that one cluster has. */
@@ -156,36 +174,71 @@ static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bo
       c.set(before);
       EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, shares ? on_few : on_132));
       EXPECT_SAME(c.get(), expected,
-                  "%d x %u, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu", S::mma_rows,
-                  mma_cols, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift, shares, trans, odd,
-                  has_beta, split);
+                  "%zu terms, %d x %u, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu",
+                  terms, S::mma_rows, mma_cols, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift,
+                  shares, trans, odd, has_beta, split);
     }
   }
 }
-/* All sizes of the tiles of a kernel. */
-template <class Tile, int Products, class E, class O> static void check_tile() {
+/* All sizes of the tiles of a kernel. For tf32 both operands are K-major; the terms of emulated fp32 are not split. */
+template <class Tile, int Products, class E, class O, class Func> static void check_tile() {
   const auto tile = Tile::cost(Products, false);
+  typedef typename Tile::template shape<Products, false> S;
   for (unsigned i = 0; i < tile.option_count; i++)
     for (int trans = 0; trans < 4; trans++)
       for (int c = 0; c < 4; c++) {
-        typedef typename Tile::template shape<Products, false> S;
-        check_tile<S, E, O>(tile.col_options[i], trans, c % 2, c / 2, false);
-        if (trans % 2 == 0) check_tile<S, E, O>(tile.col_options[i], trans, c % 2, c / 2, true);
+        if (std::is_same<E, float>::value && trans != 2) continue;
+        check_tile<S, E, O, Func>(tile.col_options[i], trans, c % 2, c / 2, false);
+        if (trans % 2 == 0 && S::terms == 1) check_tile<S, E, O, Func>(tile.col_options[i], trans, c % 2, c / 2, true);
       }
 }
 
-template <class E, class O, int Products, class... Tiles>
+template <class E, class O, class Func, int Products, class... Tiles>
 static void check_tiles(const hook_wgmma_tiles<Products, false, Tiles...> &) {
-  const int checked[] = {(check_tile<Tiles, Products, E, O>(), 0)...};
+  const int checked[] = {(check_tile<Tiles, Products, E, O, Func>(), 0)...};
   (void)checked;
 }
 
-TEST(the_tiles_of_hopper) {
+TEST(the_tiles_of_half_types) {
   if (!has_plan<__half, __half>(GK_PRECISION_DEFAULT, GK_PLAN_WGMMA))
     SKIP("this is no Hopper, or the program has no code for sm_90a");
   const hook_wgmma_tile_set<1, __half> tiles = {};
-  check_tiles<__half, __half>(tiles);
-  check_tiles<__nv_bfloat16, float>(tiles);
+  check_tiles<__half, __half, hook_identity>(tiles);
+  check_tiles<__nv_bfloat16, float, by_place>(tiles);
+}
+TEST(the_tiles_of_tf32_in_shared_memory) {
+  if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_WGMMA))
+    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  check_tiles<float, float, hook_identity>(hook_wgmma_tile_set<1, float>::k_major_tiles());
+}
+TEST(the_tiles_of_emulated_fp32) {
+  if (!has_plan<float, float>(GK_PRECISION_EMULATED, GK_PLAN_WGMMA))
+    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  check_tiles<__nv_bfloat16, float, hook_identity>(hook_wgmma_tile_set<6, __nv_bfloat16>());
+}
+
+/* The ring of a block is at least double-buffered, and has room for the partials of a cluster that splits k. */
+template <class Tile, int Products, bool InRegisters, class E> static void check_ring() {
+  typedef typename Tile::template shape<Products, InRegisters> S;
+  const auto tile = Tile::cost(Products, InRegisters);
+  for (unsigned i = 0; i < tile.option_count; i++) {
+    const auto kernel = hook_wgmma_tile_kernel_of<S, E, float, hook_identity>(tile.col_options[i]);
+    for (unsigned blocks = 1; blocks <= kernel.resident; blocks++) {
+      EXPECT(kernel.stages(blocks) >= 2);
+      EXPECT(kernel.stages(blocks) * kernel.stage_bytes >= S::mma_rows * kernel.mma_cols * sizeof(float));
+    }
+  }
+}
+template <class E, int Products, bool InRegisters, class... Tiles>
+static void check_rings(const hook_wgmma_tiles<Products, InRegisters, Tiles...> &) {
+  const int checked[] = {(check_ring<Tiles, Products, InRegisters, E>(), 0)...};
+  (void)checked;
+}
+TEST(rings_of_stages) {
+  check_rings<__half>(hook_wgmma_tile_set<1, __half>());
+  check_rings<float>(hook_wgmma_tile_set<1, float>::k_major_tiles());
+  check_rings<float>(hook_wgmma_tile_set<1, float>::register_tiles());
+  check_rings<__nv_bfloat16>(hook_wgmma_tile_set<6, __nv_bfloat16>());
 }
 
 /* A cluster of 2 x 2 tiles, of which one is beyond C in both directions. Its block must not run ahead of the others
