@@ -9078,10 +9078,12 @@ struct gk__wgmma_cluster {
  * tiles those of C^T. */
 struct gk__wgmma_params {
   gk__tensor_map a, longer_a, b, c;
-  unsigned k, k_blocks;                    /* k_blocks: of one block of a cluster */
-  unsigned stages;                         /* of the ring of a block */
-  unsigned mma_cols;                       /* of the tile: see gk__wgmma_shape */
-  unsigned row_count, col_count, box_rows; /* of a and b; box_rows: rows of a K-major a that TMA loads at once */
+  unsigned k, k_blocks;          /* k_blocks: of one block of a cluster */
+  unsigned stages;               /* of the ring of a block */
+  unsigned mma_cols;             /* of the tile: see gk__wgmma_shape */
+  unsigned row_count, col_count; /* of a and b */
+  unsigned a_box, b_box;         /* of a K-major operand: the rows of a, the columns of b, that TMA loads at once */
+  unsigned last_row, last_col;   /* tiles begin there at the latest, and overlap if that is before the end of another */
   gk__wgmma_cluster cluster;
   unsigned tiles_m, tiles_n;     /* of one C, in the tiles of a cluster */
   unsigned first_tile, end_tile; /* of this launch, in the tiles of a cluster, numbered through the batch */
@@ -9206,8 +9208,9 @@ template <class Shape> GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk
   const gk__raster_tile work(tile_idx % product_tiles, p.tiles_m, p.tiles_n, p.raster_rows);
   const unsigned row_idx = (work.row_idx >> p.split_shift << p.cluster.row_shift) + p.cluster.row_rank(),
                  col_idx = (work.col_idx << p.cluster.col_shift) + p.cluster.col_rank();
-  return {tile_idx / product_tiles, work.row_idx & ((1u << p.split_shift) - 1), row_idx * Shape::tile_rows(p.mma_cols),
-          col_idx * Shape::tile_cols(p.mma_cols)};
+  return {tile_idx / product_tiles, work.row_idx & ((1u << p.split_shift) - 1),
+          min(row_idx * Shape::tile_rows(p.mma_cols), p.last_row),
+          min(col_idx * Shape::tile_cols(p.mma_cols), p.last_col)};
 }
 template <class Element>
 GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk__wgmma_work_tile &work) {
@@ -9242,7 +9245,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
     const unsigned product = (OfB ? p.b_batched : p.a_batched) ? work.batch : 0,
                    outer = OfB ? work.col_idx : work.row_idx, outer_end = OfB ? p.col_count : p.row_count,
                    left = min(outer_end - min(outer, outer_end - 1), tile_outer),
-                   box_rows = k_major ? (OfB ? tile_outer : p.box_rows) : depth,
+                   box_rows = k_major ? (OfB ? p.b_box : p.a_box) : depth,
                    row_count = k_major ? box_rows : (left + box_outer - 1) / box_outer * box_outer;
     /* Of each box, if the operand is shared: where the half begins that this block loads. */
     const unsigned first_row = box_rows / 2 * (OfB ? p.cluster.row_rank() : p.cluster.col_rank());
@@ -9747,11 +9750,11 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, size_t item_bytes
 }
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
-                     unsigned terms, unsigned box_rows, unsigned share_shift) {
+                     unsigned terms, unsigned k_major_box, unsigned share_shift) {
   typedef gk__tensor_type<Element> type;
   return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
                              v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
-                             terms, v.stride_term, (v.k_major ? box_rows : 128u / type::bytes) >> share_shift);
+                             terms, v.stride_term, (v.k_major ? k_major_box : 128u / type::bytes) >> share_shift);
 }
 /* Encodes the tensor maps of A, which may be split. If its rows are not a multiple of the matrices, the first matrices
  * have one row more than the others. A map must not extend beyond A, so each of the two kinds has its own. If the
@@ -9769,7 +9772,7 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   v.data = reinterpret_cast<const void *>(address - lead_bytes);
   v.leading_dim *= split;
   const auto map = [&](gk__tensor_map *dest_map, size_t map_rows, size_t matrices) {
-    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, terms, p->box_rows,
+    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, terms, p->a_box,
                            p->cluster.col_shift);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
@@ -9832,22 +9835,36 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   const size_t tiles_m =
                    split * gk_ceil_div(part_rows, static_cast<size_t>(tile_kernel.row_count) << cluster.row_shift),
                tiles_n = gk_ceil_div(col_count, static_cast<size_t>(tile_kernel.col_count) << cluster.col_shift);
-  const size_t depth = 128 / gk__tensor_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count;
+  const size_t depth = 128 / gk__tensor_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count,
+               max_cols = tile_kernel.col_count;
   const size_t max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
   const bool transposed = tile_kernel.in_registers && !p.swapped; /* see gk__quad_layout */
-  /* If a has fewer rows than a tile, its boxes have only these, rounded up to 8: TMA spends more time on zeros than on
-   * elements. The stale elements in their place only reach accumulators that are not stored. */
-  const size_t box_rows = part_rows < max_rows ? gk_round_up(part_rows, size_t(8) << cluster.col_shift) : max_rows;
+  /* TMA takes about 4 ns for a row of zeros beyond an operand, and 1 ns for one of elements (H200). So if a K-major
+   * operand has fewer rows than a tile, a box has only these, rounded up to 8. The stale elements in the place of the
+   * others only reach accumulators that are not stored. Otherwise the last tile ends with the operand, rounded up to a
+   * multiple of four, as vectors of C begin there, and MN-major to 16 bytes, as boxes begin there. It computes elements
+   * of the tile before it again, which gives the same bits; but not if that would add C or call a functor twice. */
+  const auto box_of = [](size_t extent, size_t tile_extent, unsigned share_shift) {
+    return static_cast<unsigned>(extent < tile_extent ? gk_round_up(extent, size_t(8) << share_shift) : tile_extent);
+  };
+  const bool overlaps = split == 1 && x.beta == 0 && std::is_same<Func, gk__identity>::value;
+  const auto last_of = [&](const gk__operand_view<Element> &v, size_t extent, size_t tile_extent) {
+    const size_t end = gk_round_up(extent, v.k_major ? size_t(4) : 16 / gk__tensor_type<Element>::bytes);
+    return overlaps ? static_cast<unsigned>(end > tile_extent ? end - tile_extent : 0) : ~0u;
+  };
   /* TMA stores multiples of 16 bytes. */
   p.tma_store = cluster.k_shift == 0 && x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 &&
                 x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
   p.cluster = cluster;
-  p.box_rows = static_cast<unsigned>(box_rows);
+  p.a_box = box_of(part_rows, max_rows, cluster.col_shift);
+  p.b_box = box_of(col_count, max_cols, cluster.row_shift);
+  p.last_row = last_of(a, row_count, max_rows);
+  p.last_col = last_of(b, col_count, max_cols);
   const bool mapped =
       gk__map_a(&p, a, row_count, x.k, x.batch, tile_kernel.terms) &&
-      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.terms, tile_kernel.col_count, cluster.row_shift) &&
+      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.terms, p.b_box, cluster.row_shift) &&
       (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
                                            x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
   if (!mapped) return false;
@@ -9919,12 +9936,18 @@ struct gk__wgmma_kernel_cost {
             in_registers ? mma_cols : mma_rows, in_registers ? mma_rows : mma_cols};
   }
 };
-/* Whether TMA reads the rows of an operand from the beginning of a sector of 32 bytes, in all matrices of a batch: of a
- * part of it, too, so that its plan is the same. */
-template <class Element> bool gk__begins_at_sectors(const gk__operand_view<Element> &v) {
-  const size_t items = 32 / gk__tensor_type<Element>::bytes;
-  return v.split > 1 ||
-         (reinterpret_cast<uintptr_t>(v.data) % 32 == 0 && v.leading_dim % items == 0 && v.stride_batch % items == 0);
+/* Whether the rows of an operand begin at multiples of so many bytes, in all matrices of a batch: of a part of it, too,
+ * so that its plan is the same. */
+template <class Element> bool gk__rows_begin_at(const gk__operand_view<Element> &v, size_t bytes) {
+  const size_t items = bytes / gk__tensor_type<Element>::bytes;
+  return reinterpret_cast<uintptr_t>(v.data) % bytes == 0 && v.leading_dim % items == 0 && v.stride_batch % items == 0;
+}
+/* The time that TMA takes for a row: if rows begin at lines of 128 bytes, at sectors of 32 bytes, or elsewhere. Those
+ * of a split operand are read from the beginning of a sector. */
+template <class Element>
+unsigned gk__load_time(const gk__operand_view<Element> &v, unsigned lines, unsigned sectors, unsigned elsewhere) {
+  if (v.split > 1) return sectors;
+  return gk__rows_begin_at(v, 128) ? lines : gk__rows_begin_at(v, 32) ? sectors : elsewhere;
 }
 struct gk__wgmma_choice {
   int kernel_idx;
@@ -9932,53 +9955,68 @@ struct gk__wgmma_choice {
   gk__wgmma_cluster cluster;
   unsigned long long cost; /* the expected time in ns */
 };
-/* What a plan depends on. k: in k blocks; split: how many matrices a is split into. The penalties are what a k block
- * takes longer for each row of a tile of a, and each column of one of b, in 1/100 ns. */
+/* What a plan depends on. k: in k blocks; split: how many matrices a is split into; terms: of an operand. row_time,
+ * col_time: what a k block takes longer for each row of a tile of a, and each column of one of b, in 1/100 ns. */
 struct gk__wgmma_query {
   size_t m, n, k, batch, split;
-  unsigned row_penalty, col_penalty, sms;
+  unsigned terms, row_time, col_time, sms;
   unsigned box_cols; /* the columns of b that TMA loads are a multiple of this */
   bool swapped;
   size_t row_count() const { return gk_ceil_div(swapped ? n : m, split); } /* of each of these matrices */
   size_t col_count() const { return swapped ? m : n; }
   bool operator==(const gk__wgmma_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && split == other.split &&
-           row_penalty == other.row_penalty && col_penalty == other.col_penalty && sms == other.sms &&
+           terms == other.terms && row_time == other.row_time && col_time == other.col_time && sms == other.sms &&
            box_cols == other.box_cols && swapped == other.swapped;
   }
 };
+/* The time in ns in which memory and L2 provide the operands: 4.4 TB/s, less if more groups of tiles read an operand,
+ * and if blocks wait for each other because they share the other one. A group is the tiles of a cluster. */
+inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_groups, size_t col_groups,
+                                  const gk__wgmma_cluster &cluster) {
+  const auto time = [&](size_t extent, size_t groups, unsigned other_is_shared) {
+    const double lines = static_cast<double>(extent * query.batch * query.terms) * static_cast<double>(query.k);
+    return lines * 128 / 4400 * (1 + .46 * gk__ceil_log2(groups)) * (other_is_shared ? 1.2 : 1);
+  };
+  return time(query.row_count() * query.split, col_groups, cluster.row_shift) +
+         time(query.col_count(), row_groups, cluster.col_shift);
+}
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
  * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load. That
- * is less if the operand is shared. Clusters of more than two blocks leave SMs idle; these and clusters that split k
- * are for products whose tiles all run at once.
+ * is less if the operand is shared, and more for columns of b that do not begin at a line of 128 bytes. Clusters of
+ * more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run at once.
  *
- * Fitted to the times of 73,000 plans for 2,100 products of half types, tf32 and emulated fp32 on an H200, in CUDA
- * graphs; `make bench-refit` fits only the other kernels. For 2,300 other products, whose plans were measured in turns,
- * so that all have the same clocks, the choices take 3.3 % (half types), 3.6 % (tf32 with K-major operands), 1.4 %
- * (other tf32) and 1.2 % (emulated) longer than the best that were measured. */
+ * Fitted on an H200, in CUDA graphs, to the choices among 41,000 plans for 2,400 products of half types and tf32;
+ * `make bench-refit` fits only the other kernels. Choices take 2.3 % (half types), 1.2 % (tf32 with K-major operands),
+ * 0.9 % (other tf32) and 0.7 % (emulated fp32) longer than the best plan that was measured. If fitted to half of the
+ * products, they take 2.4, 1.5 and 1.0 % longer for the others. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &costs,
                                          const gk__wgmma_cluster &cluster) {
-  const size_t all = gk__tile_count(query.row_count(), query.col_count(), costs.row_count << cluster.row_shift,
-                                    costs.col_count << cluster.col_shift) *
-                     query.split * query.batch;
+  const size_t row_groups = gk__tile_count(query.row_count(), costs.row_count << cluster.row_shift),
+               col_groups = gk__tile_count(query.col_count(), costs.col_count << cluster.col_shift),
+               all = row_groups * col_groups * query.split * query.batch;
   const unsigned cluster_size = cluster.size();
   const size_t at_once = gk__clusters_at_once(query.sms, cluster_size);
   if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
   if (all > at_once && (cluster_size > 2 || cluster.k_shift > 0)) return ~0ull;
   if (costs.mma_cols / 8 & ((1u << cluster.k_shift) - 1)) return ~0ull; /* the blocks divide the quads of a thread */
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
-  const size_t load_time = /* this one and the penalty: in 1/100 ns */
-      (costs.row_count * (cluster.col_shift ? 22 : 35) +
-       gk_round_up(costs.col_count, static_cast<size_t>(query.box_cols)) * (cluster.row_shift ? 63 : 70)) *
-      busy_sms / query.sms;
-  const size_t penalty = costs.row_count * query.row_penalty + costs.col_count * query.col_penalty;
-  const unsigned long long k_block_time = costs.k_block_time + (load_time + penalty) / 100;
+  const size_t col_time = query.col_time + (costs.col_count % query.box_cols ? 23 : 0);
+  const size_t load_time = /* in 1/100 ns */
+      (costs.row_count * query.row_time * (cluster.col_shift ? 69 : 100) +
+       gk_round_up(costs.col_count, static_cast<size_t>(query.box_cols)) * col_time * (cluster.row_shift ? 55 : 100)) /
+      100 * busy_sms / query.sms;
+  const size_t k_block_time = costs.k_block_time + load_time / 100;
   /* The barriers, and if the blocks split k, for each 1024 accumulators to send and to reduce those of this block. */
   const size_t tile_items = costs.row_count * costs.col_count,
-               split_time = 559 + tile_items / 1024 * (81 + (129u >> cluster.k_shift)),
-               cluster_time = (cluster.tile_shift() > 0 ? 36 : 0) + (cluster.k_shift > 0 ? split_time : 0);
-  return gk_ceil_div(all, at_once) *
-         (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + costs.overhead + cluster_time);
+               split_time = 615 + tile_items / 1024 * (69 + (165u >> cluster.k_shift)),
+               cluster_time = (cluster.tile_shift() > 0 ? 98 : 0) + (cluster.k_shift > 0 ? split_time : 0);
+  const double tiles_time = static_cast<double>(
+      gk_ceil_div(all, at_once) *
+      (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + costs.overhead + cluster_time));
+  /* The two overlap, but not wholly. */
+  const double x = tiles_time * tiles_time, y = gk__wgmma_read_time(query, row_groups, col_groups, cluster);
+  return static_cast<unsigned long long>(sqrt(sqrt(x * x + y * y * y * y)));
 }
 /* The tile and the cluster that take the least time. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_costs, int kernel_count,
@@ -10050,8 +10088,9 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     query.k = gk__tile_count(p.k, 128 / gk__tensor_type<Element>::bytes);
     query.batch = whole_batch;
     query.split = p.a.split;
-    query.row_penalty = InRegisters || gk__begins_at_sectors(p.a) ? 0 : 85;
-    query.col_penalty = InRegisters || gk__begins_at_sectors(p.b) ? 0 : 160;
+    query.terms = Products > 1 ? GK__BF16_TERMS : 1;
+    query.row_time = gk__load_time(p.a, 63, 90, InRegisters ? 90 : 175);
+    query.col_time = gk__load_time(p.b, 23, 43, InRegisters ? 43 : 203);
     query.sms = static_cast<unsigned>(call.gpu.sms);
     query.box_cols = InRegisters || p.b.k_major ? 1 : 128 / gk__tensor_type<Element>::bytes;
     query.swapped = InRegisters && !p.a.k_major;
@@ -10068,27 +10107,27 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
  * twenty takes at most 0.81. Smaller ones take 1.007 and 1.000 (H200, 490 products, both with their own costs). */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
-    : gk__wgmma_tiles<1, false, gk__wgmma_kernel_tiles<192, 1, 405, 598, 1491, 1863, 192, 128>,
-                      gk__wgmma_kernel_tiles<128, 1, 194, 485, 1065, 1844, 256, 192, 160, 128, 96>,
-                      gk__wgmma_kernel_tiles<64, 2, 124, 172, 465, 758, 192, 128, 96>,
-                      gk__wgmma_kernel_tiles<128, 2, 156, 156, 422, 422, 64>,
-                      gk__wgmma_kernel_tiles<64, 3, 103, 103, 165, 165, 64>> {};
+    : gk__wgmma_tiles<1, false, gk__wgmma_kernel_tiles<192, 1, 402, 627, 1624, 2079, 192, 128>,
+                      gk__wgmma_kernel_tiles<128, 1, 180, 552, 1427, 2007, 256, 192, 160, 128, 96>,
+                      gk__wgmma_kernel_tiles<64, 2, 131, 221, 536, 1060, 192, 128, 96>,
+                      gk__wgmma_kernel_tiles<128, 2, 142, 142, 487, 487, 64>,
+                      gk__wgmma_kernel_tiles<64, 3, 92, 92, 248, 248, 64>> {};
 /* Emulated fp32. */
 template <class Element>
 struct gk__wgmma_tile_set<6, Element>
-    : gk__wgmma_tiles<6, false, gk__wgmma_kernel_tiles<128, 1, 165, 303, 1311, 2144, 128, 96, 64>,
-                      gk__wgmma_kernel_tiles<64, 1, 89, 89, 902, 902, 64>> {};
+    : gk__wgmma_tiles<6, false, gk__wgmma_kernel_tiles<128, 1, 174, 315, 1272, 2185, 128, 96, 64>,
+                      gk__wgmma_kernel_tiles<64, 1, 94, 94, 936, 936, 64>> {};
 /* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types. Else b is in
  * registers, and two warpgroups multiply its 128 columns. */
 template <> struct gk__wgmma_tile_set<1, float> {
-  typedef gk__wgmma_tiles<1, false, gk__wgmma_kernel_tiles<192, 1, 386, 554, 2475, 3814, 192, 128>,
-                          gk__wgmma_kernel_tiles<128, 1, 189, 441, 1408, 3506, 256, 192, 160, 128, 96>,
-                          gk__wgmma_kernel_tiles<64, 2, 123, 173, 583, 1009, 160, 128, 96>,
-                          gk__wgmma_kernel_tiles<64, 3, 99, 99, 288, 288, 64>>
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_kernel_tiles<192, 1, 420, 671, 2522, 4971, 192, 128>,
+                          gk__wgmma_kernel_tiles<128, 1, 184, 495, 1668, 3808, 256, 192, 160, 128, 96>,
+                          gk__wgmma_kernel_tiles<64, 2, 128, 235, 777, 971, 160, 128, 96>,
+                          gk__wgmma_kernel_tiles<64, 3, 102, 102, 321, 321, 64>>
       k_major_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_kernel_tiles<128, 1, 312, 498, 2770, 4197, 256, 224, 192, 160>,
-                          gk__wgmma_kernel_tiles<128, 1, 225, 252, 1580, 2165, 128, 96>,
-                          gk__wgmma_kernel_tiles<128, 2, 212, 212, 659, 659, 64>>
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_kernel_tiles<128, 1, 353, 494, 2645, 4501, 256, 224, 192, 160>,
+                          gk__wgmma_kernel_tiles<128, 1, 252, 275, 1662, 2348, 128, 96>,
+                          gk__wgmma_kernel_tiles<128, 2, 239, 239, 648, 648, 64>>
       register_tiles;
   template <class Args> static cudaError_t run(const Args &p, size_t whole_batch, const gk__product_call &call) {
     return p.a.k_major && p.b.k_major ? k_major_tiles::run(p, whole_batch, call)

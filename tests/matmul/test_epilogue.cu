@@ -105,6 +105,36 @@ TEST(bias_and_activation) {
         EXPECT_SAME(got, expected, "relu(A B + bias) in a graph");
       });
 }
+/* Tiles that overlap would call it again for the same element. */
+struct call_counter {
+  unsigned *calls;
+  explicit call_counter(unsigned *of) : calls(of) {}
+  __device__ float operator()(float value, size_t row, size_t col) const {
+    atomicAdd(&calls[row * 200 + col], 1u);
+    return value;
+  }
+};
+template <gk_precision Precision, class T> static void check_calls() {
+  std::vector<gk_plan> plans = plans_of<T, float>(Precision);
+  plans.push_back(GK_PLAN_AUTO);
+  const size_t edge = 200, k = 96;
+  for (gk_plan plan : plans) {
+    const gk_array<T> a(std::vector<T>(edge * k, make<T>(1))), b(std::vector<T>(k * edge, make<T>(1)));
+    gk_array<float> c(edge * edge);
+    gk_array<unsigned> calls(std::vector<unsigned>(edge * edge));
+    gk_matmul_opts opts = gk_matmul_opts();
+    opts.plan = plan;
+    EXPECT_OK(gk_matmul_epilogue<Precision>(a, b, c, edge, edge, k, call_counter(calls.data()), &opts));
+    std::vector<unsigned> got(edge * edge);
+    calls.copy_to(got);
+    EXPECT_SAME(got, std::vector<unsigned>(edge * edge, 1u), "plan %d", static_cast<int>(plan));
+  }
+}
+TEST(functors_are_called_once_for_each_element) {
+  check_calls<GK_PRECISION_DEFAULT, __half>();
+  check_calls<GK_PRECISION_TF32, float>();
+  check_calls<GK_PRECISION_STRICT, float>();
+}
 /* The functor gets the value before it is rounded to C's type. Here that would be 1. */
 struct minus_one {
   __host__ __device__ float operator()(float value, size_t, size_t) const { return value - 1; }

@@ -242,7 +242,8 @@ TEST(rings_of_stages) {
 }
 
 /* A cluster of 2 x 2 tiles, of which one is beyond C in both directions. Its block must not run ahead of the others
- * because it has nothing to load: about one of a hundred launches did not end. */
+ * because it has nothing to load: about one of a hundred launches did not end. There is a beta, because without one a
+ * tile begins in C. With it launches give A B and zeros in turn. */
 TEST(a_tile_of_a_cluster_beyond_c) {
   if (!has_plan<__half, __half>(GK_PRECISION_DEFAULT, GK_PLAN_WGMMA))
     SKIP("this is no Hopper, or the program has no code for sm_90a");
@@ -254,14 +255,16 @@ TEST(a_tile_of_a_cluster_beyond_c) {
   hook_tensor_args<__half, __half> p = hook_tensor_args<__half, __half>();
   p.a.data = device_a.ptr, p.a.leading_dim = m, p.a.split = 1; /* both MN-major */
   p.b.data = device_b.ptr, p.b.leading_dim = n, p.b.split = 1;
-  p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
+  p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1, p.beta = -1;
   typedef hook_wgmma_shape<1, false, 64, 3, hook_wgmma_cols<64>> shape;
   const auto kernel = hook_wgmma_tile_kernel_of<shape, __half, __half, hook_identity>(64);
   const hook_wgmma_cluster one_tile = {0, 0, 0}, four_tiles = {0, 1, 1};
+  c.set(std::vector<__half>(m * n));
   EXPECT_OK(hook_wgmma_launch(kernel, p, one_tile, on_132));
   const std::vector<__half> expected = c.get();
   for (int round = 0; round < 10; round++) {
-    for (int i = 0; i < 300; i++) EXPECT_OK(hook_wgmma_launch(kernel, p, four_tiles, on_132));
+    c.set(std::vector<__half>(m * n));
+    for (int i = 0; i < 301; i++) EXPECT_OK(hook_wgmma_launch(kernel, p, four_tiles, on_132));
     EXPECT_SAME(c.get(), expected, "round %d", round);
   }
 }
