@@ -5741,6 +5741,10 @@ struct gk__condition {
 struct gk__identity {
   template <class Acc> GK__D Acc operator()(Acc value, size_t, size_t) const { return value; }
 };
+/* Whether Count elements are contiguous and aligned as a vector, from the beginning of each line of a matrix on. */
+template <int Count, class Item> GK__HD bool gk__has_vectors(const Item *from, size_t stride, size_t leading_dim) {
+  return stride == 1 && leading_dim % Count == 0 && reinterpret_cast<uintptr_t>(from) / sizeof(Item) % Count == 0;
+}
 /* Stores accumulators to an m x n matrix: dest = f(alpha acc + beta dest). The functor gets the row and the column in
  * C. The matrix may be a part of C: it begins at (first_row, first_col), and has every row_step-th row.
  *
@@ -5769,10 +5773,6 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     sub.first_row += row_idx * row_step;
     sub.first_col += col_idx;
     return sub;
-  }
-  /* Whether Width neighbours can be stored as one vector, in every row from column 0 on. */
-  template <int Width> GK__D bool takes_vectors() const {
-    return leading_dim % Width == 0 && reinterpret_cast<uintptr_t>(dest) / sizeof(Out) % Width == 0;
   }
   /* Width neighbours of a row, which are in the matrix and begin at a boundary of a vector. */
   template <int Width> GK__D gk__vector<Out, Width> *vector_at(size_t row_idx, size_t col_idx) const {
@@ -5822,7 +5822,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   /* Stores those of Width neighbours of a row that are in the matrix. */
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
     if (row_idx >= m || col_idx >= n) return;
-    if (n - col_idx >= Width && takes_vectors<Width>()) {
+    if (n - col_idx >= Width && gk__has_vectors<Width>(dest, 1, leading_dim)) {
       store_vector(row_idx, col_idx, acc);
       return;
     }
@@ -5847,9 +5847,7 @@ inline size_t gk__limited_blocks(size_t blocks, size_t max_blocks) {
 }
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
 template <class Out, class Acc, class Func> struct gk__matmul_output {
-  typedef Out out_type;
   typedef Acc acc_type;
-  typedef Func func_type;
   Out *c = NULL;
   size_t m = 0, n = 0, ldc = 0, stride_c = 0, batch = 0;
   Acc alpha = 0, beta = 0;
@@ -5939,17 +5937,21 @@ template <class Plan> struct gk__cut_plan {
   bool is_cut() const { return m < all_m || n < all_n; }
   /* Tries to cut the product after its last full wave of tiles, and keeps the cut if it is the fastest so far. Cuts
    * rows if there are at least as many rows of tiles as columns of tiles, else columns. slots: the tiles of a wave;
-   * launch_cost: of the second launch; choose(m, n) returns a plan for m x n. */
-  template <class Choose>
-  void cut_after_waves(size_t tile_m, size_t tile_n, size_t slots, cost_type launch_cost, const Choose &choose) {
+   * launch_cost: of the second launch; choose(query) returns a plan. */
+  template <class Query, class Choose>
+  void cut_after_waves(const Query &query, size_t tile_m, size_t tile_n, size_t slots, cost_type launch_cost,
+                       const Choose &choose) {
     const size_t tiles_m = gk__tile_count(all_m, tile_m), tiles_n = gk__tile_count(all_n, tile_n);
     const bool by_rows = tiles_m >= tiles_n;
     const size_t waves = slots ? tiles_m * tiles_n / slots : 0, extent = by_rows ? all_m : all_n,
                  panel_extent = waves * slots / (by_rows ? tiles_n : tiles_m) * (by_rows ? tile_m : tile_n);
     const size_t panel_m = by_rows ? panel_extent : all_m, panel_n = by_rows ? all_n : panel_extent;
     if (panel_extent == 0 || panel_extent >= extent) return;
-    const Plan of_panel = choose(panel_m, panel_n),
-               of_rest = by_rows ? choose(all_m - panel_extent, all_n) : choose(all_m, all_n - panel_extent);
+    Query panel = query, rest = query;
+    panel.m = panel_m;
+    panel.n = panel_n;
+    (by_rows ? rest.m : rest.n) -= panel_extent;
+    const Plan of_panel = choose(panel), of_rest = choose(rest);
     const cost_type cost = of_panel.cost + of_rest.cost + launch_cost;
     if (cost >= max_cost) return;
     m = panel_m;
@@ -6053,11 +6055,7 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
   if (valid == Bytes)
     x = *static_cast<const vector *>(source);
   else
-    for (unsigned i = 0; i < valid; i += 2) {
-      unsigned short half_bits;
-      memcpy(&half_bits, static_cast<const unsigned char *>(source) + i, 2);
-      x.value[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
-    }
+    memcpy(&x, source, valid);
   *static_cast<vector *>(dest) = x;
 #endif
 }
@@ -6383,15 +6381,18 @@ struct gk__accumulators_f64 {
       }
     }
   }
+#if __CUDA_ARCH__ >= 900
+  static const int mma_count = vectors / 2;
+  /* The n-th MMA of a step, in serpentine order. */
+  GK__D void multiply_one(const fragment &f, int n) {
+    const int i = n / mma_cols * 2, j = i / 2 % 2 ? mma_cols - 1 - n % mma_cols : n % mma_cols;
+    gk__ptx_mma_m16n8_f64<quads>(value[i * mma_cols + j], value[(i + 1) * mma_cols + j], f.a[i], f.a[i + 1], f.b[j]);
+  }
+#endif
   GK__D void multiply_step(const fragment &f) {
 #if __CUDA_ARCH__ >= 900
     GK__UNROLL
-    for (int i = 0; i < WarpRows / 8; i += 2) {
-      GK__UNROLL
-      for (int j = 0; j < mma_cols; j++)
-        gk__ptx_mma_m16n8_f64<quads>(value[i * mma_cols + j], value[(i + 1) * mma_cols + j], f.a[i], f.a[i + 1],
-                                     f.b[j]);
-    }
+    for (int n = 0; n < mma_count; n++) multiply_one(f, n);
 #else
     GK__UNROLL
     for (int q = 0; q < quads; q++) {
@@ -6670,7 +6671,7 @@ template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, 
   template <class Epilogue>
   static GK__D void store(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     const Epilogue of_tile = epilogue.from(row0, col0);
-    if (epilogue.template takes_vectors<4>() && (of_tile.n >= Cols || of_tile.n % 4 == 0))
+    if (gk__has_vectors<4>(epilogue.dest, 1, epilogue.leading_dim) && (of_tile.n >= Cols || of_tile.n % 4 == 0))
       store_vectors<4>(c_tile, of_tile);
     else
       store_vectors<1>(c_tile, of_tile);
@@ -7205,7 +7206,7 @@ template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
   static const int b_col = KMajorB ? Shape::bk + pad : 1, b_k = KMajorB ? 1 : Shape::bn + pad;
   static const int quads = sums_of::quads, a_count = Shape::warp_rows / 8 * quads,
                    load_count = a_count + Shape::warp_cols / 8 * quads;
-  static const int mma_cols = Shape::warp_cols / 8, mma_count = Shape::warp_rows / 16 * mma_cols;
+  static const int mma_cols = sums_of::mma_cols, mma_count = sums_of::mma_count;
   static_assert(sums_of::depth == Shape::bk && load_count % mma_count == 0, "a stage is one MMA deep");
   unsigned a_address, b_address; /* of this thread's operands in the first stage */
 
@@ -7228,12 +7229,6 @@ template <class Shape, bool KMajorA, bool KMajorB> struct gk__f64_stage {
     gk__ptx_ld_shared_f64(&operand(f, n),
                           (n < a_count ? a_address : b_address) + pipe.stage_idx * Shape::stage_bytes + offset * 8);
   }
-  /* The n-th MMA of a stage, in serpentine order. */
-  static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
-    const int i = n / mma_cols * 2, j = i / 2 % 2 ? mma_cols - 1 - n % mma_cols : n % mma_cols;
-    gk__ptx_mma_m16n8_f64<quads>(sums->value[i * mma_cols + j], sums->value[(i + 1) * mma_cols + j], f.a[i], f.a[i + 1],
-                                 f.b[j]);
-  }
 };
 /* A consumer warp's product for one tile. The operands of the next stage are loaded while those of this one are
  * multiplied, a few loads after each MMA, so that the tensor cores wait neither for loads nor for the barrier. The
@@ -7245,11 +7240,11 @@ GK__D void gk__f64_multiply_stage(const Stage &stage, Sums *sums, const Fragment
   const unsigned empty = pipe->empty_barrier();
   pipe->advance();
   const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(pipe->full_barrier(), pipe->phase);
-  stage.multiply(sums, now, 0);
+  sums->multiply_one(now, 0);
   if (!ready) gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
   GK__UNROLL
   for (int n = 0; n < Stage::mma_count; n++) {
-    if (n > 0) stage.multiply(sums, now, n);
+    if (n > 0) sums->multiply_one(now, n);
     if (n == Stage::mma_cols - 1) gk__ptx_mbarrier_arrive(empty); /* all operands of the stage are in registers */
     GK__UNROLL
     for (int l = n * loads_per_mma; l < (n + 1) * loads_per_mma; l++)
@@ -7268,8 +7263,7 @@ GK__D void gk__f64_multiply_rest(const Stage &stage, Sums *sums, Fragment *f, ty
     if (l % Stage::quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest)
       stage.operand(f, l) = l < Stage::a_count ? -0.0 : 0.0;
   }
-  GK__UNROLL
-  for (int n = 0; n < Stage::mma_count; n++) stage.multiply(sums, *f, n);
+  sums->multiply_step(*f);
   gk__ptx_mbarrier_arrive(pipe->empty_barrier());
   pipe->advance();
 }
@@ -7438,26 +7432,13 @@ template <class Item, int Count> struct gk__thin_vector {
     for (int i = 0; i < word_count; i++) words[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
     memcpy(static_cast<void *>(&items), words, sizeof(items));
   }
-  /* Copies through the ring. Word i of all threads is contiguous, so that a warp has no bank conflicts. */
-  static GK__D void copy_to_ring(unsigned char *dest, const Item *from) {
-    GK__UNROLL
-    for (int pos = 0; pos < bytes; pos += word_bytes)
-      gk__copy_async<word_bytes>(dest + pos * GK__THIN_THREADS, reinterpret_cast<const unsigned char *>(from) + pos);
-  }
+  /* Through the ring, which only half types use: a vector of them has at most 16 bytes. */
+  static GK__D void copy_to_ring(unsigned char *dest, const Item *from) { gk__copy_async<word_bytes>(dest, from); }
   GK__D void load_from_ring(const unsigned char *from) {
-    typedef gk__vector<unsigned, word_bytes / 4> word_type;
-    word_type words[bytes / word_bytes];
-    GK__UNROLL
-    for (int i = 0; i < bytes / word_bytes; i++)
-      words[i] = *reinterpret_cast<const word_type *>(from + i * word_bytes * GK__THIN_THREADS);
-    memcpy(static_cast<void *>(&items), words, sizeof(items));
+    const gk__vector<unsigned, bytes / 4> words = *reinterpret_cast<const gk__vector<unsigned, bytes / 4> *>(from);
+    memcpy(static_cast<void *>(&items), &words, sizeof(items));
   }
 };
-/* Whether such vectors are contiguous and aligned in all lines of an operand, which are leading_dim elements apart. */
-template <int Count, class Item> GK__D bool gk__has_vectors(const Item *from, size_t stride, size_t leading_dim) {
-  return stride == 1 && leading_dim % Count == 0 &&
-         reinterpret_cast<uintptr_t>(from) % sizeof(gk__vector<Item, Count>) == 0;
-}
 
 /* A thread's part of one quad of k: four k of Cols of the many columns, K-major or MN-major, and of Rows few rows. */
 template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
@@ -7517,12 +7498,10 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
     }
   }
   /* The same by way of the ring, of which each thread uses its own part. */
-  static GK__D int y_offset(int i) {
-    return i * y_vector::bytes * GK__THIN_THREADS + static_cast<int>(threadIdx.x) * y_vector::word_bytes;
-  }
+  static GK__D int y_offset(int i) { return (i * GK__THIN_THREADS + static_cast<int>(threadIdx.x)) * y_vector::bytes; }
   static GK__D int x_offset(int r) {
     return (vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
-           static_cast<int>(threadIdx.x) * x_vector::word_bytes;
+           static_cast<int>(threadIdx.x) * x_vector::bytes;
   }
   static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
                                  size_t x_row, int row_count, bool copies_x) {
@@ -7568,29 +7547,25 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
     const bool copies_x = access == quad_type::by_k;
     int to_fetch = left, stage = 0, free_stage = ring_end - shape::stage_bytes;
     const Item *x_ahead = x, *y_ahead = y;
-    GK__UNROLL_BY(1)
-    for (int pos = 0; pos < free_stage; pos += shape::stage_bytes) {
+    const auto fetch = [&](int pos) {
       if (to_fetch >= 4) quad_type::copy_to_ring(ring + pos, y_ahead, y_step, x_ahead, x_row, row_count, copies_x);
       gk__ptx_cp_async_commit_group();
       to_fetch -= next_quad;
       x_ahead += next_x;
       y_ahead += next_y;
-    }
+    };
+    GK__UNROLL_BY(1)
+    for (int pos = 0; pos < free_stage; pos += shape::stage_bytes) fetch(pos);
     GK__UNROLL_BY(1)
     for (; left >= 4; left -= next_quad) {
       quad_type quad;
       if (!copies_x) quad.load_x(x, x_row, x_k, row_count, 4, access);
       gk__ptx_cp_async_wait_group<shape::stages - 2>();
       quad.load_from_ring(ring + stage, row_count, copies_x);
-      if (to_fetch >= 4)
-        quad_type::copy_to_ring(ring + free_stage, y_ahead, y_step, x_ahead, x_row, row_count, copies_x);
-      gk__ptx_cp_async_commit_group();
+      fetch(free_stage);
       quad.multiply(sum, row_count, 4);
       free_stage = stage;
       stage = gk__next_stage(stage, shape::stage_bytes, ring_end);
-      to_fetch -= next_quad;
-      x_ahead += next_x;
-      y_ahead += next_y;
       x += next_x;
       y += next_y;
     }
@@ -8630,17 +8605,10 @@ GK__D void gk__mma_multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, Loade
   }
 }
 
-/* Code for sm_90a has only the small tile of tf32 (see gk__mma_pays). */
-#ifdef GK__PASS_SM_90A
-template <class Element, class Config>
-struct gk__has_mma_code : std::integral_constant<bool, std::is_same<Element, float>::value && Config::bm == 64> {};
-#else
-template <class Element, class Config> struct gk__has_mma_code : std::true_type {};
-#endif
 /* One tile and one partition of k. The grid has tiles along x and partitions along y: with one index for both, ptxas
  * orders the main loops in another way, and half types with the small tile take 1.01 to 1.07 times as long (H200). */
 template <class Element, class Config, class Out, class Func>
-GK__D void gk__mma_block(const gk__tensor_args<Element, Out, Func> &p, std::true_type) {
+GK__D void gk__mma_block(const gk__tensor_args<Element, Out, Func> &p) {
   typedef typename Config::shared_tile shared_tile;
   const size_t stage_depth = GK__STAGE_ROW_BYTES / gk__tensor_type<Element>::bytes;
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
@@ -8672,12 +8640,15 @@ GK__D void gk__mma_block(const gk__tensor_args<Element, Out, Func> &p, std::true
   gk__store_work_tile<shared_tile>(c_tile, p, work);
 }
 template <class Element, class Config, class Out, class Func>
-GK__D void gk__mma_block(const gk__tensor_args<Element, Out, Func> &, std::false_type) {
-  GK__EMPTY_KERNEL;
-}
-template <class Element, class Config, class Out, class Func>
 __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__tensor_args<Element, Out, Func> p) {
-  gk__mma_block<Element, Config>(p, gk__has_mma_code<Element, Config>());
+#ifdef GK__PASS_SM_90A
+  /* Code for sm_90a has only the small tile of tf32 (see gk__mma_pays). */
+  if (!std::is_same<Element, float>::value || Config::bm != 64) {
+    GK__EMPTY_KERNEL;
+    return;
+  }
+#endif
+  gk__mma_block<Element, Config>(p);
 }
 
 /* The configurations of a type, in the order of gk__mma_tiles::costs(). Only half types have a middle one. */
@@ -8863,16 +8834,17 @@ struct gk__mma_query {
 template <int Products, class Element> gk__cut_plan<gk__mma_plan> gk__cut_mma_plan(const gk__mma_query &query) {
   typedef gk__mma_tiles<Products, Element> tiles;
   const double launch_us = 2;
-  const auto choose = [&](size_t m, size_t n) {
-    return gk__cheapest_mma_plan<Products, Element>(m, n, query.k, query.batch, query.gpu);
+  const auto choose = [](const gk__mma_query &panel) {
+    return gk__cheapest_mma_plan<Products, Element>(panel.m, panel.n, panel.k, panel.batch, panel.gpu);
   };
-  gk__cut_plan<gk__mma_plan> cut(query.m, query.n, choose(query.m, query.n));
+  gk__cut_plan<gk__mma_plan> cut(query.m, query.n, choose(query));
   for (int config = 0; config < tiles::config_count && query.batch == 1; config++) {
     if (config == GK__SMALL_TILE) continue; /* its waves are short */
     if (!gk__has_mma_tile<Element>(config, query.gpu)) continue;
     const gk__mma_tile mma_tile = gk__mma_tile_at<Products, Element>(config);
     const size_t resident = gk__resident_blocks(mma_tile, tiles::costs()[config], query.gpu);
-    cut.cut_after_waves(mma_tile.bm, mma_tile.bn, static_cast<size_t>(query.gpu.sms) * resident, launch_us, choose);
+    cut.cut_after_waves(query, mma_tile.bm, mma_tile.bn, static_cast<size_t>(query.gpu.sms) * resident, launch_us,
+                        choose);
   }
   return cut;
 }
@@ -9154,11 +9126,6 @@ template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
   for (int i = 0; i < Count; i++) gk__forget(&acc[i]);
 }
 
-/* The first accumulators: those of a tile of fewer columns. */
-template <int Items, int Count> GK__D float (&gk__first_items(float (&acc)[Count]))[Items] {
-  return reinterpret_cast<float(&)[Items]>(acc);
-}
-
 /* The pipeline state of a warpgroup. The size of a stage depends on the tile. */
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
   unsigned mma_cols, stage_bytes;
@@ -9316,7 +9283,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::acc_count], gk__wgmma_pipeline
                                                                                  end_k_block);
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   const unsigned a_bytes = Shape::a_bytes(Cols::most), b_bytes = Shape::b_bytes(Cols::most);
-  float(&sums)[Cols::most / 2] = gk__first_items<Cols::most / 2>(acc);
+  float(&sums)[Cols::most / 2] = reinterpret_cast<float(&)[Cols::most / 2]>(acc); /* the first ones */
   unsigned last_stage = 0;
   GK__UNROLL_BY(1) /* else the compiler makes three copies of the loop, which are no faster */
   for (unsigned k_block = first_k_block; k_block < end_k_block; k_block++) {
@@ -9371,7 +9338,7 @@ GK__D void gk__wgmma_multiply_in_order(std::true_type in_registers, const gk__wg
   if (Cols::has_fewer && pipe.mma_cols < Cols::most)
     return gk__wgmma_multiply_in_order<Shape, Element, typename Cols::fewer>(in_registers, p, acc, pipe, group,
                                                                              first_k_block, end_k_block);
-  float(&sums)[Cols::most / 2] = gk__first_items<Cols::most / 2>(acc);
+  float(&sums)[Cols::most / 2] = reinterpret_cast<float(&)[Cols::most / 2]>(acc); /* the first ones */
   /* Else the addresses of all main loops are in registers at once, and spill. */
   const bool has_others = Shape::col_options::has_fewer;
   unsigned thread = threadIdx.x;
@@ -9473,24 +9440,20 @@ GK__D void gk__store_quads(const float *acc, const gk__quad_layout &layout, unsi
         layout.pair_of(acc + i / 2 * 4, i % 2);
   }
 }
-/* A slab: 8 KiB of C in shared memory, as one box of 64 rows, or as two of 32 rows if the tile is transposed. Stores
- * the accumulators of a warpgroup to a slab: those of eight quads of a thread, if they are rounded to half types, else
- * of four. */
-template <class Out> struct gk__wgmma_slab {
-  static const unsigned bytes = gk__tensor_type<Out>::bytes, box_items = 128 / bytes, acc_count = 64 / bytes;
-  static GK__D void fill(unsigned char *slab, const float *acc, const gk__quad_layout &layout) {
-    if (bytes == 4) {
-      gk__store_quads<4>(acc, layout, slab);
-      return;
-    }
-    const unsigned lane_id = threadIdx.x % 32, row_idx = threadIdx.x % 128 / 32 * 16 + lane_id % 16;
-    GK__UNROLL
-    for (unsigned i = 0; i < 4; i++, acc += 8)
-      gk__ptx_stmatrix_x4(gk__shared_address(slab) + gk__swizzled_boxes::word_at(row_idx, 2 * i + lane_id / 16) * 16,
-                          gk__pack_pair<Out>(acc[0], acc[1]), gk__pack_pair<Out>(acc[2], acc[3]),
-                          gk__pack_pair<Out>(acc[4], acc[5]), gk__pack_pair<Out>(acc[6], acc[7]));
+/* Stores accumulators of a warpgroup to a slab, 8 KiB of C in shared memory: one box of 64 rows, or two of 32 rows if
+ * the tile is transposed. They are those of eight quads of a thread, if they are rounded to half types, else four. */
+template <class Out> GK__D void gk__fill_slab(unsigned char *slab, const float *acc, const gk__quad_layout &layout) {
+  if (gk__tensor_type<Out>::bytes == 4) {
+    gk__store_quads<4>(acc, layout, slab);
+    return;
   }
-};
+  const unsigned lane_id = threadIdx.x % 32, row_idx = threadIdx.x % 128 / 32 * 16 + lane_id % 16;
+  GK__UNROLL
+  for (unsigned i = 0; i < 4; i++, acc += 8)
+    gk__ptx_stmatrix_x4(gk__shared_address(slab) + gk__swizzled_boxes::word_at(row_idx, 2 * i + lane_id / 16) * 16,
+                        gk__pack_pair<Out>(acc[0], acc[1]), gk__pack_pair<Out>(acc[2], acc[3]),
+                        gk__pack_pair<Out>(acc[4], acc[5]), gk__pack_pair<Out>(acc[6], acc[7]));
+}
 
 /* The tile of C that a consumer warpgroup computes: row_idx and col_idx are those of C, or of the rows of C that belong
  * to the matrix. */
@@ -9552,12 +9515,6 @@ GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float
     }
   }
 }
-/* Moves all accumulators down by Distance, so that a loop that is not unrolled has them in the same registers each
- * time. */
-template <int Distance, int Count> GK__D void gk__shift_accumulators(float (&acc)[Count]) {
-  GK__UNROLL
-  for (int i = Distance; i < Count; i++) acc[i - Distance] = acc[i];
-}
 /* The epilogue of a consumer warpgroup, which has accumulators for 64 rows. It has two slabs of shared memory. Without
  * a beta, where C is aligned as TMA requires, TMA stores one slab while the other one is filled. The last slab of a
  * tile ends with it, so it may store columns a second time. Otherwise both slabs together hold a tile of 64 x 64
@@ -9567,9 +9524,8 @@ template <class Shape, class Out, class Func, int Count>
 GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Count], const gk__wgmma_work_tile &work,
                            const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
-  typedef gk__wgmma_slab<Out> slab_type;
-  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slab_cols = slab_type::acc_count * 2,
-                 mma_cols = pipe.mma_cols;
+  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, box_items = 128 / gk__tensor_type<Out>::bytes,
+                 slab_cols = box_items, slab_accs = slab_cols / 2, mma_cols = pipe.mma_cols;
   gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   unsigned char *const staging = pipe.staging + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0;
@@ -9579,22 +9535,22 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Coun
     if (!std::is_same<Func, gk__identity>::value)
       gk__wgmma_apply(epilogue, acc, layout, work.row_idx, work.col_idx, mma_cols);
     GK__UNROLL
-    for (unsigned i = 0; i < Count; i += slab_type::acc_count) {
+    for (unsigned i = 0; i < Count; i += slab_accs) {
       if (i * 2 >= mma_cols) break;
       const unsigned left = mma_cols - i * 2, over = left < slab_cols ? slab_cols - left : 0, distance = i * 2 - over;
       unsigned char *const slab = staging + pipe.slabs_stored++ % 2 * slab_bytes;
       if (threadIdx.x % 128 == 0) gk__ptx_cp_async_bulk_wait_group_read<1>();
       gk__ptx_bar_sync<128>(1 + group);
       GK__UNROLL
-      for (unsigned j = 0; j <= i && j < slab_type::acc_count; j += 16) /* tiles have multiples of 32 columns */
-        if (over == j * 2 && i - j + slab_type::acc_count <= Count) slab_type::fill(slab, acc + i - j, layout);
+      for (unsigned j = 0; j <= i && j < slab_accs; j += 16) /* tiles have multiples of 32 columns */
+        if (over == j * 2 && i - j + slab_accs <= Count) gk__fill_slab<Out>(slab, acc + i - j, layout);
       gk__ptx_fence_proxy_async();
       gk__ptx_bar_sync<128>(1 + group);
       if (threadIdx.x % 128 == 0) {
         const unsigned row0 = work.row_idx + distance * down, col0 = work.col_idx + distance * (1 - down);
         for (unsigned box = 0; box <= down; box++)
           gk__ptx_cp_async_bulk_tensor_4d_store(&p.c, gk__shared_address(slab) + box * (slab_bytes / 2),
-                                                col0 + box * slab_type::box_items, row0, work.batch, work.matrix_idx);
+                                                col0 + box * box_items, row0, work.batch, work.matrix_idx);
         gk__ptx_cp_async_bulk_commit_group();
       }
     }
@@ -9610,7 +9566,8 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Coun
       gk__ptx_bar_sync<128>(1 + group);
       if (row0 < epilogue.m && col0 < epilogue.n)
         shared_tile::store(reinterpret_cast<const float *>(staging), epilogue, row0, col0);
-      gk__shift_accumulators<32>(acc);
+      GK__UNROLL
+      for (int i = 32; i < Count; i++) acc[i - 32] = acc[i]; /* so each pass has its own in the same registers */
     }
   }
 }
@@ -9832,9 +9789,6 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
   const size_t split = a.split, part_rows = gk_ceil_div(row_count, split);
-  const size_t tiles_m =
-                   split * gk_ceil_div(part_rows, static_cast<size_t>(tile_kernel.row_count) << cluster.row_shift),
-               tiles_n = gk_ceil_div(col_count, static_cast<size_t>(tile_kernel.col_count) << cluster.col_shift);
   const size_t depth = 128 / gk__tensor_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count,
                max_cols = tile_kernel.col_count;
   const size_t max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
@@ -9873,8 +9827,9 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.row_count = static_cast<unsigned>(row_count);
   p.col_count = static_cast<unsigned>(col_count);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth << cluster.k_shift));
-  p.tiles_m = static_cast<unsigned>(tiles_m);
-  p.tiles_n = static_cast<unsigned>(tiles_n);
+  p.tiles_m =
+      static_cast<unsigned>(split * gk__tile_count(part_rows, size_t(tile_kernel.row_count) << cluster.row_shift));
+  p.tiles_n = static_cast<unsigned>(gk__tile_count(col_count, size_t(tile_kernel.col_count) << cluster.col_shift));
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
   while (p.raster_rows * p.raster_rows * 2 * tile_kernel.row_count <= sms * tile_kernel.col_count) p.raster_rows *= 2;
   if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
@@ -10058,18 +10013,15 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   static gk__cut_plan<gk__wgmma_choice> plan(const gk__wgmma_query &query) {
     const gk__wgmma_kernel_cost kernel_costs[] = {Tiles::cost(Products, InRegisters)...};
     const unsigned long long launch_time = 6000; /* the kernel is persistent: what its tiles overlap is lost */
-    const auto choose = [&](size_t m, size_t n) {
-      gk__wgmma_query panel = query;
-      panel.m = m;
-      panel.n = n;
+    const auto choose = [&](const gk__wgmma_query &panel) {
       return gk__wgmma_choose(kernel_costs, static_cast<int>(sizeof...(Tiles)), panel);
     };
-    gk__cut_plan<gk__wgmma_choice> cut(query.m, query.n, choose(query.m, query.n));
+    gk__cut_plan<gk__wgmma_choice> cut(query.m, query.n, choose(query));
     if (query.batch == 1 && gk__tile_count(query.m, query.n, 64, 64) > query.sms) /* else the smallest are one wave */
       for (const gk__wgmma_kernel_cost &each_kernel : kernel_costs) {
         const gk__wgmma_tile_cost each_tile = each_kernel.tile_cost(0);
         const size_t tile_rows = each_tile.row_count * query.split, tile_cols = each_tile.col_count;
-        cut.cut_after_waves(query.swapped ? tile_cols : tile_rows, query.swapped ? tile_rows : tile_cols,
+        cut.cut_after_waves(query, query.swapped ? tile_cols : tile_rows, query.swapped ? tile_rows : tile_cols,
                             query.sms / query.split, launch_time, choose);
       }
     return cut;
@@ -10409,17 +10361,12 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
 
 #endif /* GK__HOPPER_BUILD */
 
-/* --- The planner -----------------------------------------------------------------------------------------------------
+/* --- The planner of strict products ----------------------------------------------------------------------------------
  *
- * The planner answers two questions with one cost model, an estimate of a product's time in clocks.
- *
- * 1. How k is split (gk__plan_split_k). The split determines the bits of the result, so it is a function of m, n, k and
- * the type alone, and is made for one fixed GPU of 132 multiprocessors.
- *
- * 2. Which tile is used (gk__plan_tile), or which tiles, if the product is cut in two (gk__plan_tiles). They do not
- * change the bits, so they depend on the device, too.
- *
- * All estimates are integers, so that every host computes the same split. */
+ * One cost model, an estimate of a product's time in clocks, answers two questions: how k is split (gk__plan_split_k),
+ * and which tiles compute the product (gk__plan_tiles). The split determines the bits of the result. So it is made for
+ * one fixed GPU of 132 multiprocessors, and all estimates are integers, so that every host computes the same one. Tiles
+ * do not change the bits, so they depend on the device, too. */
 
 /* Costs of the Hopper kernel of floats, in clocks unless another unit is given. */
 struct gk__hopper_costs {
@@ -10651,12 +10598,6 @@ template <class Acc> unsigned long long gk__clocks(const gk__tile_facts &tile_fa
                               query.in_block(tile_facts) ? 1 : query.order.partitions, sizeof(Acc));
 }
 
-/* The split of a thin product: enough partitions for 264 blocks if there are fewer than 200, at most ceil(k / 512). */
-inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
-  const size_t blocks = gk_ceil_div(long_dim, static_cast<size_t>(GK__THIN_COLS)), limit = gk_ceil_div(k, size_t(512));
-  const size_t partitions = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
-  return partitions < limit ? partitions : limit;
-}
 /* k > 0 in partitions of whole steps of `quantum`, but for the last one; in fewer than wanted if these cover k. */
 inline gk__split_k gk__split_evenly(size_t k, size_t partitions, size_t quantum) {
   const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
@@ -10703,8 +10644,10 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
   size_t partitions = 1, quantum = 16;
   const bool thin = short_dim > 0 && gk__is_thin(m, n, k);
   if (thin) {
+    const size_t blocks = gk__tile_count(long_dim, GK__THIN_COLS), limit = gk__tile_count(k, 512);
     quantum = 128;
-    partitions = gk__thin_partitions(long_dim, k);
+    partitions = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1; /* enough for 264 blocks */
+    if (partitions > limit) partitions = limit;
   } else if (short_dim > 0 && gk__tile_count(m, n, 128, 128) < 2048 && k >= gk__tiles<Acc>::least_k(m, n)) {
     partitions = gk__best_partitions<Acc>(m, n, k < longest ? k : longest - 1, quantum);
   }
@@ -10757,20 +10700,14 @@ template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
 template <class Acc> gk__cut_plan<gk__tile_choice> gk__plan_tiles(const gk__plan_query &query) {
   typedef gk__tiles<Acc> tiles;
   const unsigned long long launch_clocks = 3500;
-  const auto choose = [&](size_t m, size_t n) {
-    gk__plan_query panel = query;
-    panel.m = m;
-    panel.n = n;
-    return gk__plan_tile<Acc>(panel);
-  };
-  gk__cut_plan<gk__tile_choice> cut(query.m, query.n, choose(query.m, query.n));
+  gk__cut_plan<gk__tile_choice> cut(query.m, query.n, gk__plan_tile<Acc>(query));
   if (query.batch != 1 || query.wanted != GK_PLAN_AUTO) return cut;
   for (int i = 0; i < tiles::item_count; i++) {
     const gk__tile_facts tile_facts = tiles::facts(i);
     if (tile_facts.hopper <= query.hopper)
-      cut.cut_after_waves(tile_facts.row_count, tile_facts.col_count,
+      cut.cut_after_waves(query, tile_facts.row_count, tile_facts.col_count,
                           static_cast<size_t>(query.sms) * tile_facts.room / query.order.partitions, launch_clocks,
-                          choose);
+                          gk__plan_tile<Acc>);
   }
   return cut;
 }
@@ -10849,28 +10786,14 @@ template <int TileRows, int TileCols, int WarpRows, int Groups>
 struct gk__mma_f64_block
     : gk__block_config<gk__accumulators_f64<TileRows, TileCols, 16, WarpRows, 32, 8>, TileRows, TileCols, Groups> {};
 
-/* Whether gk__small_kernel computes the tiles of 32 x 32 of a product. */
-template <class Args> bool gk__is_plain(const Args &) { return false; }
-template <class Func> bool gk__is_plain(const gk__matmul_args<float, float, float, Func> &p) {
-  return !p.trans_a && !p.trans_b && p.partitions == 1;
-}
-/* The kernels of tiles of 32 x 32. */
-template <class Args> gk__tile_kernel<Args> gk__small_tile_kernel(const Args &) {
-  return gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, Args>();
-}
+/* gk__small_kernel, if it computes the tiles of 32 x 32 of a product; else no kernel. */
+template <class Args> gk__kernel<Args> gk__small_kernel_of(const Args &) { return gk__kernel<Args>(); }
 template <class Func>
-gk__tile_kernel<gk__matmul_args<float, float, float, Func>>
-gk__small_tile_kernel(const gk__matmul_args<float, float, float, Func> &p) {
+gk__kernel<gk__matmul_args<float, float, float, Func>>
+gk__small_kernel_of(const gk__matmul_args<float, float, float, Func> &p) {
   typedef gk__matmul_args<float, float, float, Func> args;
-  gk__tile_kernel<args> tile_kernel = gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, args>();
-  if (!gk__is_plain(p)) return tile_kernel;
-  tile_kernel.one_group = GK__KERNEL(gk__small_kernel<args>);
-  tile_kernel.ring_bytes = gk__ring_bytes<gk__small_block, args>();
-  return tile_kernel;
-}
-/* Whether rows and matrices begin at multiples of four elements. */
-template <class Item> GK__HD bool gk__has_vector_rows(const Item *from, size_t leading_dim, size_t stride) {
-  return reinterpret_cast<uintptr_t>(from) % (4 * sizeof(Item)) == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
+  const bool is_plain = !p.trans_a && !p.trans_b && p.partitions == 1;
+  return is_plain ? GK__KERNEL(gk__small_kernel<args>) : gk__kernel<args>();
 }
 /* The portable kernel that a plan names. The last argument is of the accumulators' type. */
 template <class Args>
@@ -10879,7 +10802,14 @@ gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const 
   const bool is_half = gk__half_traits<typename Args::item_type>::is_half;
   typedef gk__fma_block<64, 128, 8, 3> wide_block;
   typedef typename std::conditional<is_half, wide_block, gk__fma_block<64, 64, 8, 4>>::type square_block;
-  if (plan == GK__PLAN_TILE_32) return gk__small_tile_kernel(p);
+  if (plan == GK__PLAN_TILE_32) {
+    gk__tile_kernel<Args> tile_kernel = gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, Args>();
+    const gk__kernel<Args> small = gk__small_kernel_of(p);
+    if (!small.function) return tile_kernel;
+    tile_kernel.one_group = small;
+    tile_kernel.ring_bytes = gk__ring_bytes<gk__small_block, Args>();
+    return tile_kernel;
+  }
   if (plan == GK__PLAN_TILE_64) return gk__portable_kernel<square_block, Args>();
   return gk__portable_kernel<wide_block, Args>();
 }
@@ -11163,8 +11093,6 @@ template <class... Params> bool gk__has_code(const gk__kernel<Params...> &kernel
 template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float, Func>> {
   typedef gk__matmul_args<float, float, float, Func> args;
   typedef gk__f32_block<4, 1, 4> block_128x128;
-  typedef gk__f32_block<2, 2, 2> block_64x128;
-  typedef gk__f32_block<4, 1, 2> block_128x64;
   /* The code whose tiles can compute the product. */
   static unsigned hopper(const args &p, const gk__matmul_gpu &) {
     const bool takes = p.k >= 16 && !p.max_blocks && !p.condition.flag;
@@ -11177,8 +11105,8 @@ template <class Func> struct gk__hopper_path<gk__matmul_args<float, float, float
   }
   static cudaError_t run(const args &p, const gk__tile_choice &choice, gk__product_call *call) {
     const gk_plan plan = choice.tile_facts.plan;
-    if (plan == GK__PLAN_HOPPER_64_128) return gk__matmul_tiles(kernel<block_64x128>(), p, call);
-    if (plan == GK__PLAN_HOPPER_128_64) return gk__matmul_tiles(kernel<block_128x64>(), p, call);
+    if (plan == GK__PLAN_HOPPER_64_128) return gk__matmul_tiles(kernel<gk__f32_block<2, 2, 2>>(), p, call);
+    if (plan == GK__PLAN_HOPPER_128_64) return gk__matmul_tiles(kernel<gk__f32_block<4, 1, 2>>(), p, call);
     return gk__matmul_tiles(kernel<block_128x128>(), p, call);
   }
 };
@@ -11230,9 +11158,10 @@ template <class Func> struct gk__warp_tile_path<gk__matmul_args<float, float, fl
     const size_t small_limit = 128, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
         p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
-        !gk__has_vector_rows(p.a, p.lda, p.stride_a) || !gk__has_vector_rows(p.b, p.ldb, p.stride_b) ||
-        !gk__has_vector_rows(p.c, p.ldc, p.stride_c) || tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 ||
-        p.batch >= limit / tiles(p) || !gpu.has_smem(tile_type::warps * tile_type::smem))
+        !gk__has_vectors<4>(p.a, 1, p.lda) || !gk__has_vectors<4>(p.b, 1, p.ldb) ||
+        !gk__has_vectors<4>(p.c, 1, p.ldc) || p.stride_a % 4 || p.stride_b % 4 || p.stride_c % 4 ||
+        tiles(p) * tile_type::bm * tile_type::bn * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
+        !gpu.has_smem(tile_type::warps * tile_type::smem))
       return false;
     const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, gpu) * tile_type::warps;
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
@@ -11261,8 +11190,8 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
     return call->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, *call);
   const gk__cut_plan<gk__tile_choice> cut =
       gk__cached_tiles<Acc>({p.m, p.n, p.k, whole_batch ? whole_batch : p.batch, order, plan, call->gpu.sms,
-                             gk__hopper_path<Args>::hopper(p, call->gpu), !is_half, gk__is_plain(p),
-                             static_cast<size_t>(call->gpu.smem_limit)});
+                             gk__hopper_path<Args>::hopper(p, call->gpu), !is_half,
+                             gk__small_kernel_of(p).function != NULL, static_cast<size_t>(call->gpu.smem_limit)});
   const auto run = [&](const Args &panel, const gk__tile_choice &choice) -> cudaError_t {
     const gk__tile_facts &tile_facts = choice.tile_facts;
     if (tile_facts.hopper) return gk__hopper_path<Args>::run(panel, choice, call);

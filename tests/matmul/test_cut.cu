@@ -11,15 +11,19 @@ struct made_up_plan {
   int cost;
   bool small;
 };
-static made_up_plan made_up(size_t m, size_t n) {
-  const size_t large = gk_ceil_div(gk_ceil_div(m, size_t{10}) * gk_ceil_div(n, size_t{20}), size_t{12});
-  const size_t small = gk_ceil_div(gk_ceil_div(m, size_t{5}) * gk_ceil_div(n, size_t{10}), size_t{12});
+struct made_up_query {
+  size_t m, n;
+};
+static made_up_plan made_up(const made_up_query &query) {
+  const size_t large = gk_ceil_div(gk_ceil_div(query.m, size_t{10}) * gk_ceil_div(query.n, size_t{20}), size_t{12});
+  const size_t small = gk_ceil_div(gk_ceil_div(query.m, size_t{5}) * gk_ceil_div(query.n, size_t{10}), size_t{12});
   return small <= 2 ? made_up_plan{static_cast<int>(3 * small), true}
                     : made_up_plan{static_cast<int>(10 * large), false};
 }
 static hook_cut_plan<made_up_plan> made_up_parts(size_t m, size_t n, int launch_cost) {
-  hook_cut_plan<made_up_plan> parts(m, n, made_up(m, n));
-  parts.cut_after_waves(10, 20, 12, launch_cost, made_up);
+  const made_up_query query = {m, n};
+  hook_cut_plan<made_up_plan> parts(m, n, made_up(query));
+  parts.cut_after_waves(query, 10, 20, 12, launch_cost, made_up);
   return parts;
 }
 /* The arguments of a product without operands: the rectangle of C. */
