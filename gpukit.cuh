@@ -441,11 +441,10 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
     const cudaError_t gk__try = (__VA_ARGS__);                                                                         \
     if (gk__try != cudaSuccess) return gk__try;                                                                        \
   } while (0)
-#ifdef __cplusplus
 #define GK_CHECK(...) ((void)gk__check_begin(), gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
-#define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
+#ifdef __cplusplus
+#define GK_CHECK_LAUNCH(...) gk__check_launch(cudaStream_t{__VA_ARGS__}, __FILE__, __LINE__)
 #else
-#define GK_CHECK(...) ((void)gk__check_begin(), gk__check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
 #define GK_CHECK_LAUNCH() gk__check_launch(0, __FILE__, __LINE__)
 #endif
 
@@ -938,7 +937,7 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, di
  * Arguments are taken by reference: pass a bit-field x, or a static const member that is not defined, as +x. */
 #define GK_LAUNCH(...)                                                                                                 \
   ((void)gk__check_begin(),                                                                                            \
-   gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
+   gk__check(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
 
 /* gk_occupancy, gk_occupancy_print and gk_block_for of section 3, with the kernel itself. */
 template <class... Params>
@@ -1603,7 +1602,8 @@ GK__D unsigned long long gk__ptx_atom_add_relaxed_gpu_u64(unsigned long long *ad
   return before;
 }
 /* The lower 32 bits of the 64-bit number high:low shifted right by bits % 32. The compiler cannot optimise through it,
- * as it can through __funnelshift_r. */
+ * as it can through __funnelshift_r: it would move the shift behind the branches of gk__align_vectors, and each branch
+ * would copy all words. */
 GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits) {
   unsigned result;
   asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
@@ -1674,6 +1674,12 @@ GK__D void gk__ptx_mma_m16n8k8_f16(float (&c)[4], unsigned a0, unsigned a1, unsi
                : "r"(a0), "r"(a1), "r"(b));
 }
 #else
+GK__D unsigned long long gk__ptx_atom_add_relaxed_gpu_u64(unsigned long long *address) {
+  return atomicAdd(address, 1ull);
+}
+GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> bits);
+}
 GK__D void gk__ptx_prefetch_global_l2(const void *) {}
 #endif
 
@@ -2025,9 +2031,9 @@ static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
 
 /* Begins a check: only a detail that is written after this belongs to it. */
 GPUKIT_DEF void gk__check_begin(void);
-/* End a check: report an error to the handler. gk__check_cuda also ends it without an error. gk__check_launch is
- * GK_CHECK_LAUNCH. */
-GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line);
+/* End a check: report an error to the handler. gk__check also ends it without an error; C++ overloads it for the
+ * statuses of other libraries. gk__check_launch is GK_CHECK_LAUNCH. */
+GPUKIT_DEF cudaError_t gk__check(cudaError_t code, const char *expr, const char *file, int line);
 GPUKIT_DEF void gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
                                  int line);
 GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line);
@@ -2130,12 +2136,6 @@ GPUKIT_DEF cudaError_t gk__copy(void *dest, const void *from, size_t bytes, cuda
                                 cudaStream_t stream);
 /* An error if the stream is being captured: CUDA's own, in the middle of a call, would end the capture. */
 GPUKIT_DEF cudaError_t gk__refuse_capture(const char *call, const char *why, cudaStream_t stream);
-/* A result of `bytes` bytes for the host: allocates memory for it, which the call then writes, and copies it to `value`
- * if the call's status is a success. Both wait for the stream. */
-GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
-                                       cudaStream_t stream);
-GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
-                                     cudaStream_t stream);
 /* What gk_array is made of. On failure they call the handler; gk__array_create returns NULL, gk__array_copy false. */
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line);
 GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
@@ -2173,7 +2173,7 @@ GPUKIT_DEF bool gk__compare_report(size_t n, const gk__comparison &comparison, g
  * GPUKIT_STATIC the linker sees no symbols. */
 /* clang-format off */
 #define GK__C_HOST_FUNCTIONS(X)                                                                                        \
-  X(gk_set_error_handler) X(gk_error_detail) X(gk_error_hint) X(gk__check_begin) X(gk__check_cuda)                     \
+  X(gk_set_error_handler) X(gk_error_detail) X(gk_error_hint) X(gk__check_begin) X(gk__check)                          \
   X(gk__check_status) X(gk__check_launch) X(gk_device_query) X(gk_device_print) X(gk_device_best) X(gk_occupancy)      \
   X(gk_occupancy_print) X(gk_block_for) X(gk_grid_shape) X(gk_timer_create) X(gk_timer_start) X(gk_timer_stop)         \
   X(gk_timer_ready) X(gk_timer_ms) X(gk_timer_destroy) X(gk__time_begin) X(gk__time_next) X(gk_bench)                  \
@@ -2184,8 +2184,8 @@ GPUKIT_DEF bool gk__compare_report(size_t n, const gk__comparison &comparison, g
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__failed_later) X(gk__no_memory) X(gk__allow_smem)                 \
   X(gk__restore_smem_limit) X(gk__after_launch) X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch)       \
   X(gk__check_memory) X(gk__compare) X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy)           \
-  X(gk__refuse_capture) X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy)                   \
-  X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
+  X(gk__refuse_capture) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear)                  \
+  X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -2369,8 +2369,8 @@ inline bool gk__same_size(size_t a_items, size_t b_items, gk_mismatch *mismatch,
   if (a_items == b_items) return true;
   if (mismatch) *mismatch = gk_mismatch();
   gk__check_begin();
-  gk__check_cuda(GK__INVALID("gk_allclose: one array has %zu elements, the other %zu", a_items, b_items), "gk_allclose",
-                 file, line);
+  gk__check(GK__INVALID("gk_allclose: one array has %zu elements, the other %zu", a_items, b_items), "gk_allclose",
+            file, line);
   return false;
 }
 template <class Item, class Other>
@@ -2428,7 +2428,7 @@ template <class Function> float gk_time_ms(Function function, cudaStream_t strea
   if (status == cudaSuccess) status = gk_timer_stop(&timer);
   if (status == cudaSuccess) status = gk_timer_ms(&timer, &milliseconds);
   if (status == cudaSuccess) status = gk_timer_destroy(&timer);
-  gk__check_cuda(status, "gk_time_ms(function)", file, line);
+  gk__check(status, "gk_time_ms(function)", file, line);
   return status == cudaSuccess ? milliseconds : nanf("");
 }
 template <class Function> cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result) {
@@ -2463,15 +2463,12 @@ template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f) {
   return gk__computed<Item, Func>(f, 0);
 }
 
-/* The pointer to the elements of an argument: a pointer itself, or a gk_array; and a computed input as it is. */
+/* The pointer to the elements of an argument: a pointer itself, or a gk_array. */
 template <class Item> typename std::enable_if<!std::is_void<Item>::value, Item>::type *gk__pointer_to(Item *array) {
   return array;
 }
 template <class Item> Item *gk__pointer_to(gk_array<Item> &array) { return array.data(); }
 template <class Item> const Item *gk__pointer_to(const gk_array<Item> &array) { return array.data(); }
-template <class Item, class Func> gk__computed<Item, Func> gk__pointer_to(const gk__computed<Item, Func> &input) {
-  return input;
-}
 template <class Other> float *gk__pointer_to(const Other &) {
   static_assert(!std::is_pointer<Other>::value, "arrays of void have no element type: cast the pointer");
   static_assert(std::is_pointer<Other>::value,
@@ -2498,25 +2495,15 @@ template <class Status> auto gk__status_name(Status status, int) -> decltype(cub
 }
 template <class Status> const char *gk__status_name(Status, long) { return ""; }
 
-inline cudaError_t gk__check(cudaError_t status, const char *expr, const char *file, int line) {
-  return gk__check_cuda(status, expr, file, line);
-}
 template <class Status> Status gk__check(Status status, const char *expr, const char *file, int line) {
   static_assert((std::is_integral<Status>::value || std::is_enum<Status>::value) && !std::is_same<Status, bool>::value,
                 "GK_CHECK takes a status: an integer or an enumeration, but no bool, whose zero is success");
   int code = static_cast<int>(status);
   if (code == 0 && status != Status()) code = -1; /* a failure whose lower 32 bits are zero */
-  gk__check_cuda(cudaSuccess, expr, file, line);  /* ends the check: the status of another library has no detail */
+  gk__check(cudaSuccess, expr, file, line);       /* ends the check: the status of another library has no detail */
   if (code) gk__check_status(code, gk__status_name(status, 0), gk__status_text(status, 0), expr, file, line);
   return status;
 }
-
-/* GK_CHECK_LAUNCH() or GK_CHECK_LAUNCH(stream). */
-struct gk__launch_site {
-  const char *file;
-  int line;
-  cudaError_t operator()(cudaStream_t stream = 0) const { return gk__check_launch(stream, file, line); }
-};
 
 } // GK__NAMESPACE(KERNELS)
 #endif /* __cplusplus */
@@ -2780,14 +2767,6 @@ template <class Item> const typename gk__known<Item>::type *gk__known_array(cons
                 "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
   return reinterpret_cast<const typename gk__known<Item>::type *>(array);
 }
-template <class Item, class Func>
-const gk__computed<Item, Func> &gk__known_array(const gk__computed<Item, Func> &input) {
-  return input;
-}
-/* The type of an input's elements. */
-template <class Input> struct gk__source;
-template <class Item> struct gk__source<Item *> { typedef typename gk__known<Item>::type item_type; };
-template <class Item, class Func> struct gk__source<gk__computed<Item, Func>> { typedef Item item_type; };
 /* The address of an input, to test its alignment. A computed input has none, and counts as unaligned. */
 template <class Item> GK__HD const Item *gk__memory_of(const Item *input) { return input; }
 template <class Item, class Func> GK__HD const Item *gk__memory_of(const gk__computed<Item, Func> &) {
@@ -2798,15 +2777,18 @@ template <class Item> typename gk__known<Item>::type *gk__known_output(Item *arr
   return const_cast<typename gk__known<Item>::type *>(gk__known_array(array));
 }
 /* The arguments of a call as its kernels take them: an input is a pointer or computed, and an output is a pointer. */
+template <class Array> auto gk__input_of(const Array &array) -> decltype(gk__known_array(gk__pointer_to(array))) {
+  return gk__known_array(gk__pointer_to(array));
+}
+template <class Item, class Func> gk__computed<Item, Func> gk__input_of(const gk__computed<Item, Func> &input) {
+  return input;
+}
 template <class Input>
-using gk__input_type =
-    typename std::decay<decltype(gk__known_array(gk__pointer_to(std::declval<const Input &>())))>::type;
-template <class Array> using gk__item_type = typename gk__source<gk__input_type<Array>>::item_type;
+using gk__input_type = typename std::decay<decltype(gk__input_of(std::declval<const Input &>()))>::type;
+template <class Array>
+using gk__item_type = typename std::decay<decltype(std::declval<gk__input_type<Array>>()[0])>::type;
 /* Whether the elements of an argument are in memory: those of a computed input are not. */
 template <class Array> using gk__is_in_memory = std::is_pointer<gk__input_type<Array>>;
-template <class Input> gk__input_type<Input> gk__input_of(const Input &input) {
-  return gk__known_array(gk__pointer_to(input));
-}
 template <class Output> gk__item_type<Output> *gk__output_of(Output &output) {
   return gk__known_output(gk__pointer_to(output));
 }
@@ -3160,12 +3142,9 @@ GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_co
 
 /* --- Block -------------------------------------------------------------------------------------------------------*/
 
-constexpr __host__ __device__ size_t gk__shared_alignment(size_t item_alignment) {
-  return item_alignment > 16 ? item_alignment : 16;
-}
 /* Item *name points to item_count Items in shared memory: bytes, as types with constructors cannot be __shared__. */
 #define GK__SHARED(Item, name, item_count)                                                                             \
-  __shared__ __align__(gk__shared_alignment(alignof(Item))) unsigned char name##_bytes[(item_count) * sizeof(Item)];   \
+  alignas(16) alignas(Item) __shared__ unsigned char name##_bytes[(item_count) * sizeof(Item)];                        \
   Item *const name = reinterpret_cast<Item *>(name##_bytes)
 
 /* Threads is the number of threads in the block if it is known at compile time, and otherwise 0. */
@@ -3445,14 +3424,6 @@ struct gk__state {
 struct gk__ticket {
   unsigned number, epoch;
 };
-/* Called by lane 0 of one warp of each block: returns the counter before its increment. On a GPU it is asynchronous. */
-GK__D unsigned long long gk__take_ticket(unsigned long long *counter) {
-#ifdef __CUDA_ARCH__
-  return gk__ptx_atom_add_relaxed_gpu_u64(counter);
-#else
-  return atomicAdd(counter, 1ull);
-#endif
-}
 GK__D gk__ticket gk__unpack_ticket(unsigned long long count_before) {
   return {static_cast<unsigned>(count_before), static_cast<unsigned>(count_before >> 32) + 1};
 }
@@ -3566,7 +3537,7 @@ GK__D void gk__back_off(unsigned *nanoseconds) {
 /* Called by thread 0 of a block: takes the block's ticket in a scan or a select. The block with the last ticket
  * resets the counter, unless epochs start again: then all slots are to be cleared first. */
 GK__D gk__ticket gk__scan_ticket(gk__state *state) {
-  const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
+  const gk__ticket ticket = gk__unpack_ticket(gk__ptx_atom_add_relaxed_gpu_u64(&state->scan_tickets));
   if (ticket.number == gridDim.x - 1 && ticket.epoch != GK__LAST_EPOCH) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
@@ -3671,15 +3642,6 @@ GK__D gk__word16 gk__load_streaming(const gk__word16 *from) {
 #endif
 }
 
-/* The lower 32 bits of high:low, shifted right. The compiler cannot see through it. It would move a shift that it
- * sees behind the branches of gk__align_vectors, and each branch would copy all words. */
-GK__D unsigned gk__funnel_shift(unsigned low, unsigned high, unsigned bits) {
-#ifdef __CUDA_ARCH__
-  return gk__ptx_shf_r_wrap_b32(low, high, bits);
-#else
-  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> bits);
-#endif
-}
 /* gk__align_vectors for a misalignment of FirstWord 32-bit words and `bits`. */
 template <unsigned FirstWord, class Item, unsigned Count>
 GK__D void gk__align_vectors_from(gk__word16 (&vector)[Count], const gk__word16 (&next)[Count], unsigned bits) {
@@ -3691,7 +3653,7 @@ GK__D void gk__align_vectors_from(gk__word16 (&vector)[Count], const gk__word16 
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
       vector[v].word[k] = std::alignment_of<Item>::value < 4
-                              ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits)
+                              ? gk__ptx_shf_r_wrap_b32(word[FirstWord + k], word[FirstWord + k + 1], bits)
                               : word[FirstWord + k];
   }
 }
@@ -4008,7 +3970,7 @@ GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, s
 template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__RESIDENT((gk__reduce_blocks<Unaligned, Input, Acc>::per_sm)))
     gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__slot_memory<Acc> memory) {
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   GK__SHARED(Acc, warp_value, GK__REDUCE_THREADS / 32);
   static_assert(sizeof(warp_value_bytes) <= 48 * 1024 - 256, "gk_reduce: a functor's values have up to 6112 bytes");
   __shared__ gk__ticket ticket;
@@ -4019,7 +3981,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__RESIDENT((gk__reduce_b
   if (gridDim.x < GK__REDUCE_PARTITIONS) gk__let_later_work_start();
   unsigned long long count_before = 0; /* read after the partition: the atomic runs while data is loaded */
   const bool several = gridDim.x > 1;
-  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&memory.state->reduce_tickets);
+  if (several && threadIdx.x == 0) count_before = gk__ptx_atom_add_relaxed_gpu_u64(&memory.state->reduce_tickets);
   Acc value = gk__reduce_partition<Unaligned>(input, n, operation, edge_vectors);
   if (several && threadIdx.x == 0) ticket = gk__unpack_ticket(count_before);
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
@@ -4069,27 +4031,21 @@ cudaError_t gk__check_size(const char *call, const char *name, const gk_array<It
                      item_count);
 }
 
-/* What calls require of a pointer to an array of which they use item_count elements: it is not null unless that is 0,
- * it is aligned to the element type, and the device can address its memory. An empty array may begin at the end of an
- * allocation. */
-template <class Item>
-cudaError_t gk__check_pointer(const char *call, const char *name, const Item *array, size_t item_count) {
-  if (!array && item_count)
-    return GK__INVALID("%s: %s is NULL, but the call uses %zu of its elements", call, name, item_count);
-  if (reinterpret_cast<uintptr_t>(array) % std::alignment_of<Item>::value)
-    return GK__INVALID("%s: %s is not aligned to its elements' %zu bytes", call, name,
-                       static_cast<size_t>(std::alignment_of<Item>::value));
-  return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
-}
-template <class Item, class Func>
-cudaError_t gk__check_pointer(const char *, const char *, const gk__computed<Item, Func> &, size_t) {
-  return cudaSuccess;
-}
-/* The same for an argument of a call. If it is a gk_array, its size is checked, too. */
+/* What calls require of an array of which they use item_count elements: a gk_array has as many, a pointer is not null
+ * unless that is 0, it is aligned to the element type, and the device can address its memory. An empty array may begin
+ * at the end of an allocation. */
 template <class Array>
 cudaError_t gk__check_array(const char *call, const char *name, const Array &array, size_t item_count) {
+  typedef gk__item_type<Array> Item;
+  const Item *const memory = gk__memory_of(gk__input_of(array));
   GK_TRY(gk__check_size(call, name, array, item_count));
-  return gk__check_pointer(call, name, gk__input_of(array), item_count);
+  if (!gk__is_in_memory<Array>::value) return cudaSuccess;
+  if (!memory && item_count)
+    return GK__INVALID("%s: %s is NULL, but the call uses %zu of its elements", call, name, item_count);
+  if (reinterpret_cast<uintptr_t>(memory) % std::alignment_of<Item>::value)
+    return GK__INVALID("%s: %s is not aligned to its elements' %zu bytes", call, name,
+                       static_cast<size_t>(std::alignment_of<Item>::value));
+  return item_count ? gk__check_memory(call, name, memory) : cudaSuccess;
 }
 /* Begins a call: clears the detail, and checks that memory can have n elements, and the arrays. n_out: elements of the
  * output. */
@@ -4170,7 +4126,7 @@ template <class Input, class Out, class Operator>
 cudaError_t gk__reduce(const gk__call &call, const Input &input, Out *output, size_t n, Operator operation,
                        unsigned partitions) {
   typedef typename gk__working<Operator>::type Acc;
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   /* Where an array cannot be unaligned, or is not loaded as words, both are the aligned kernel. */
   const bool may_be_unaligned =
       std::is_pointer<Input>::value && 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
@@ -4196,16 +4152,53 @@ cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator op
                       const gk_scratch *scratch) {
   return gk__reduce_array({"gk_reduce", stream, scratch}, input, output, n, operation);
 }
+/* Owns the device's copy of an array. The destructor frees it on the way out after an error; after success destroy()
+ * frees it, so that an error of cudaFree is returned, too. */
+template <class Item> struct gk__device_array {
+  typename gk__known<Item>::type *ptr = NULL;
+  size_t bytes = 0;
+  ~gk__device_array() {
+    if (ptr) cudaFree(ptr);
+  }
+  /* Refuses a host array that is NULL or that no memory can hold, before anything is allocated for it. */
+  cudaError_t allocate(const char *call, const char *name, const Item *host, size_t item_count) {
+    const bool too_large = item_count > static_cast<size_t>(-1) / sizeof(*ptr);
+    if (too_large || (!host && item_count))
+      return GK__INVALID("%s: %s, an array of %zu elements, is %s", call, name, item_count,
+                         too_large ? "more than memory can address" : "NULL");
+    void *memory = NULL;
+    bytes = item_count * sizeof(*ptr);
+    GK_TRY(gk__no_memory(cudaMalloc(&memory, bytes ? bytes : 1), call, bytes));
+    ptr = static_cast<decltype(ptr)>(memory);
+    return cudaSuccess;
+  }
+  cudaError_t copy_in(const char *call, const Item *host) const {
+    return gk__failed(cudaMemcpy(ptr, gk__known_array(host), bytes, cudaMemcpyHostToDevice), call);
+  }
+  cudaError_t destroy(const char *call) {
+    void *const freed = ptr;
+    ptr = NULL;
+    return gk__failed_later(cudaFree(freed), call);
+  }
+  cudaError_t move_out(const char *call, Item *host, cudaStream_t stream = 0) {
+    void *const dest = gk__known_output(host);
+    GK_TRY(gk__failed_later(gk__copy(dest, ptr, bytes, cudaMemcpyDeviceToHost, call, stream), call));
+    return destroy(call);
+  }
+};
+
 template <class Input, class Value, class Operator>
 cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation, cudaStream_t stream,
                             const gk_scratch *scratch) {
   const char *const call = "gk_reduce_value";
-  void *result = NULL;
+  gk__device_array<Value> result;
+  gk__clear_detail();
   GK_TRY(gk__check_size(call, "input", input, n));
-  GK_TRY(gk__begin_value(&result, value, sizeof(Value), call, stream));
-  const cudaError_t status =
-      gk__reduce_array({call, stream, scratch}, input, static_cast<Value *>(result), n, operation);
-  return gk__end_value(status, value, result, sizeof(Value), call, stream);
+  if (!value) return GK__INVALID("%s: value is NULL", call);
+  GK_TRY(gk__refuse_capture(call, "it waits for the stream: capture a call with an output on the device", stream));
+  GK_TRY(result.allocate(call, "value", value, 1));
+  GK_TRY(gk__reduce_array({call, stream, scratch}, input, result.ptr, n, operation));
+  return result.move_out(call, value, stream);
 }
 /* The products of two arrays, rounded. */
 template <class Item> struct gk__products {
@@ -4367,7 +4360,7 @@ GK__D void gk__load_items(Item (&item)[Width], const Item *const &from, int vali
 template <class Input, class Operator, class Acc>
 GK__D void gk__fold_rows(Acc (&accumulator)[GK__MATRIX_LOADS][1], const Input &input, const gk__matrix_plan &plan,
                          size_t first_row, size_t first_col, const Operator &operation) {
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   const unsigned loads = GK__MATRIX_LOADS;
   const int rows_left = first_row < plan.row_count ? gk__clamped(plan.row_count - first_row) : 0;
   const size_t load_step = plan.load_rows * plan.leading_dim + plan.load_cols;
@@ -4433,7 +4426,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, GK__RESIDENT(2))
   const size_t block_rows = plan.load_rows ? groups * GK__MATRIX_LOADS : groups;
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0; /* read after the row: the atomic runs while data is loaded */
-  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&memory.state->scan_tickets);
+  if (several && threadIdx.x == 0) count_before = gk__ptx_atom_add_relaxed_gpu_u64(&memory.state->scan_tickets);
   for (size_t block_row = (several ? blockIdx.x / plan.partitions : blockIdx.x) * block_rows;
        block_row < plan.row_count; block_row += gridDim.x * block_rows) {
     const size_t first_row = block_row + (threadIdx.x >> plan.group_bits);
@@ -4471,7 +4464,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, GK__RESIDENT(2))
 template <unsigned Width, class Input, class Operator, class Acc>
 GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
                             size_t first_col, size_t begin, unsigned stride, const Operator &operation) {
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   const unsigned loads = GK__MATRIX_LOADS, row_step = stride * plan.folds;
   const int folds = static_cast<int>(plan.folds), col_count = gk__clamped(plan.col_count);
   const bool has_vectors = folds == 1 || plan.leading_dim == plan.col_count;
@@ -4522,7 +4515,7 @@ template <class Input, class Out, class Operator, class Acc = typename gk__worki
 __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
     gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan,
                               gk__slot_memory<Acc> memory) {
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   const unsigned vector_width = gk__column_vector<Item, Acc>::vector_width, block_threads = plan.block_threads;
   GK__SHARED(Acc, shared_value, GK__MATRIX_BLOCK * vector_width);
   static_assert(sizeof(shared_value_bytes) <= 48 * 1024 - 64, "gk_reduce_columns: results of up to 188 bytes");
@@ -4534,7 +4527,7 @@ __global__ void __launch_bounds__(GK__COLUMN_BLOCK)
   const size_t first_col = (blockIdx.x - partition * stripes) * static_cast<size_t>(stripe_cols);
   gk__wait_for_earlier_work();
   unsigned long long count_before = 0;
-  if (several && threadIdx.x == 0) count_before = gk__take_ticket(&memory.state->scan_tickets);
+  if (several && threadIdx.x == 0) count_before = gk__ptx_atom_add_relaxed_gpu_u64(&memory.state->scan_tickets);
   Acc accumulator[vector_width];
   GK__UNROLL
   for (Acc &acc : accumulator) acc = operation.identity();
@@ -4739,7 +4732,7 @@ template <class InputArray, class OutputItem, class Functor, class Initial, bool
 struct gk__scan_config {
   typedef TilePlan Plan;
   typedef InputArray Input; /* a pointer, or a computed input */
-  typedef typename gk__source<InputArray>::item_type Item;
+  typedef gk__item_type<InputArray> Item;
   typedef OutputItem Out;
   typedef Functor Operator;
   typedef Initial Init;
@@ -4978,12 +4971,14 @@ struct gk__scan_bulk_copies {
     gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
     gk__ptx_fence_mbarrier_init();
   }
-  /* By one thread. */
-  GK__D void begin_load(char *dest, const char *from, const gk__whole_words &words) const {
+  /* By one thread: begins the load of a tile. */
+  template <class Input> GK__D void begin_load(gk__word16 *shared, const Input &input, unsigned item_count) const {
+    const gk__whole_words words(input, item_count);
     if (words.bytes == 0) return;
+    const char *const dest = reinterpret_cast<char *>(shared) + gk__scan_load_offset(input) + words.front;
+    const char *const from = reinterpret_cast<const char *>(gk__memory_of(input)) + words.front;
     gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), words.bytes);
-    gk__ptx_cp_async_bulk_load(gk__shared_address(dest + words.front), from + words.front, words.bytes,
-                               gk__shared_address(barrier));
+    gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, words.bytes, gk__shared_address(barrier));
   }
   /* By all threads. */
   GK__D void wait_for_load(const gk__whole_words &words) const {
@@ -5006,7 +5001,7 @@ struct gk__scan_bulk_copies {
   }
 #else /* before sm_90 there are none */
   GK__D void init(unsigned long long *) {}
-  GK__D void begin_load(char *, const char *, const gk__whole_words &) const {}
+  template <class Input> GK__D void begin_load(gk__word16 *, const Input &, unsigned) const {}
   GK__D void wait_for_load(const gk__whole_words &) const {}
   template <class Out> GK__D unsigned store(Out *, const Out *, unsigned) const { return 0; }
 #endif
@@ -5114,14 +5109,8 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, unsigned item_coun
   }
 }
 
-/* Called by one thread: begins the bulk load of a tile. */
-template <class Input>
-GK__D void gk__scan_begin_load(gk__word16 *shared, const Input &input, unsigned item_count,
-                               const gk__scan_bulk_copies &bulk) {
-  bulk.begin_load(reinterpret_cast<char *>(shared) + gk__scan_load_offset(input),
-                  reinterpret_cast<const char *>(gk__memory_of(input)), gk__whole_words(input, item_count));
-}
-/* Called by all threads: ends it, loads the elements that it did not load, and moves the tile to the front. */
+/* Called by all threads: ends the load of a tile, loads the elements that bulk copies did not, and moves the tile to
+ * the front. */
 template <class Config, class Input>
 GK__D void gk__scan_finish_load(gk__word16 *shared, const Input &input, unsigned item_count,
                                 const gk__scan_bulk_copies &bulk) {
@@ -5175,7 +5164,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__RESIDENT(Config::blocks_
     else
       ticket.number = blockIdx.x;
     const gk__scan_tile own_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
-    gk__scan_begin_load(shared, input + own_tile.offset, own_tile.item_count, bulk);
+    bulk.begin_load(shared, input + own_tile.offset, own_tile.item_count);
   }
   __syncthreads();
   const gk__scan_tile scan_tile = gk__scan_tile_of<Config>(plan, ticket.number, n);
@@ -5207,7 +5196,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__RESIDENT(Config::blocks_
 template <class Input, class Out, class Operator, class Init, class Plan>
 cudaError_t gk__scan(const gk__call &call, const Input &input, Out *output, size_t n, Operator operation, Init init,
                      bool inclusive, const Plan &plan) {
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   typedef typename gk__working<Operator>::type Acc;
   typedef gk__scan_config<Input, Out, Operator, Init, false, Plan> config_for_large_n;
   /* Of elements of more than 88 bytes, a thread has one for any n. Then there is one kernel, that for large n. */
@@ -5271,7 +5260,7 @@ template <class Input, class Out, class Operator>
 __global__ void __launch_bounds__(GK__SCAN_THREADS)
     gk__scan_rows_kernel(Input input, Out *output, size_t row_count, size_t col_count, size_t leading_dim,
                          Operator operation, bool inclusive) {
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   typedef typename gk__working<Operator>::type Acc;
   const unsigned steps = GK__SCAN_WARP_STEPS, warps = GK__SCAN_WARPS;
   gk__wait_for_earlier_work();
@@ -5357,7 +5346,7 @@ constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool 
   return gk__items_in(small_n ? 32 : (item_bytes > 1 ? 80 : 64), item_bytes);
 }
 template <class Input, bool SmallN> struct gk__select_tile {
-  typedef typename gk__source<Input>::item_type Item;
+  typedef gk__item_type<Input> Item;
   static const unsigned item_bytes = sizeof(Item);
   static const bool has_vectors =
       std::is_pointer<Input>::value && 16 % item_bytes == 0 && std::alignment_of<Item>::value == item_bytes;
@@ -5529,7 +5518,7 @@ cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Outpu
 enum { GK__COPY_THREADS = 256 };
 template <class Input, class Out>
 __global__ void __launch_bounds__(GK__COPY_THREADS) gk__copy_kernel(Input input, Out *output, size_t n) {
-  GK_FOR_1D (i, n) output[i] = gk__convert<Out, typename gk__source<Input>::item_type>::from(input[i]);
+  GK_FOR_1D (i, n) output[i] = gk__convert<Out, gk__item_type<Input>>::from(input[i]);
 }
 template <class Input, class Output>
 cudaError_t gk__copy_array(const char *call, const Input &input, Output &output, size_t n, cudaStream_t stream) {
@@ -11643,42 +11632,8 @@ GK__PRODUCTS(extern)
 /* ====================================================================================================================
  * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory
  *
- * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; gk__known (section 15).
+ * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; gk__device_array (section 17).
  * ==================================================================================================================*/
-
-/* Owns the device's copy of an array. The destructor frees it on the way out after an error; after success destroy()
- * frees it, so that an error of cudaFree is returned, too. */
-template <class Item> struct gk__device_array {
-  typename gk__known<Item>::type *ptr = NULL;
-  size_t bytes = 0;
-  ~gk__device_array() {
-    if (ptr) cudaFree(ptr);
-  }
-  /* Refuses a host array that is NULL or that no memory can hold, before anything is allocated for it. */
-  cudaError_t allocate(const char *call, const char *name, const Item *host, size_t item_count) {
-    const bool too_large = item_count > static_cast<size_t>(-1) / sizeof(*ptr);
-    if (too_large || (!host && item_count))
-      return GK__INVALID("%s: %s, an array of %zu elements, is %s", call, name, item_count,
-                         too_large ? "more than memory can address" : "NULL");
-    void *memory = NULL;
-    bytes = item_count * sizeof(*ptr);
-    GK_TRY(gk__no_memory(cudaMalloc(&memory, bytes ? bytes : 1), call, bytes));
-    ptr = static_cast<decltype(ptr)>(memory);
-    return cudaSuccess;
-  }
-  cudaError_t copy_in(const char *call, const Item *host) const {
-    return gk__failed(cudaMemcpy(ptr, gk__known_array(host), bytes, cudaMemcpyHostToDevice), call);
-  }
-  cudaError_t destroy(const char *call) {
-    void *const freed = ptr;
-    ptr = NULL;
-    return gk__failed_later(cudaFree(freed), call);
-  }
-  cudaError_t move_out(const char *call, Item *host) {
-    GK_TRY(gk__failed_later(cudaMemcpy(gk__known_output(host), ptr, bytes, cudaMemcpyDeviceToHost), call));
-    return destroy(call);
-  }
-};
 
 /* Function objects, such as gk__call_reduce(), that call a template: functions take them as arguments. */
 #define GK__CALL(name)                                                                                                 \
@@ -11911,9 +11866,7 @@ template <class Acc> struct gk__record {
     return items;
   }
 };
-template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
-  gk__pack(record->words + gk__record<Acc>::value_words, n, 0);
-}
+template <class Word> __global__ void gk__item_count_kernel(Word *word, size_t n) { gk__pack(word, n, 0); }
 
 /* A value whose index counts from the first element of its piece, with the index counted from that of all pieces. */
 template <class Acc> GK__HD Acc gk__with_offset(const Acc &x, size_t) { return x; }
@@ -12025,17 +11978,16 @@ template <class Item, class Operator> struct gk__dist_fold {
                       dim3(GK__TOTAL_THREADS), 0, ctx.stream, input, n, items_per_block, operation, records()));
     return gk__fold_records(ctx, records(), blocks, operation, record);
   }
-  cudaError_t store_item_count(gk__record<Acc> *record, std::true_type) const {
-    return gk__launch(ctx.call, gk__item_count_kernel<Acc>, dim3(1), dim3(1), 0, ctx.stream, record, n);
-  }
-  cudaError_t store_item_count(gk__record<Acc> *, std::false_type) const { return cudaSuccess; }
 
   /* *output = the fold of the first record_count ranks' records. Other ranks may need the record of this one. */
   template <class Commutes, class Out>
   cudaError_t launch(Commutes commutes, bool needs_record, int record_count, Out *output) const {
     if (needs_record) {
-      GK_TRY(reduce(records() + ctx.rank, commutes));
-      GK_TRY(store_item_count(records() + ctx.rank, gk__adds_index<Acc, Item>()));
+      gk__record<Acc> *const own = records() + ctx.rank;
+      GK_TRY(reduce(own, commutes));
+      if (gk__adds_index<Acc, Item>::value)
+        GK_TRY(gk__launch(ctx.call, gk__item_count_kernel<gk__word16>, dim3(1), dim3(1), 0, ctx.stream,
+                          own->words + gk__record<Acc>::value_words, n));
     } else if (ctx.rank_count > 1) { /* what is there may be a slot of an earlier call, with its epoch */
       GK_TRY(ctx.failed(cudaMemsetAsync(records() + ctx.rank, 0, sizeof(gk__record<Acc>), ctx.stream)));
     }
@@ -12395,7 +12347,7 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
  * this file. GPUKIT_IMPLEMENTED ensures that it is compiled once.
  *
  * Errors. A function that fails calls gk__fail, which writes the detail into memory of the thread and returns the
- * status. GK_CHECK and the other macros pass the status to gk__check_cuda. That decides whether the thread's detail is
+ * status. GK_CHECK and the other macros pass the status to gk__check. That decides whether the thread's detail is
  * about this status, adds CUDA's message and a hint, and calls the handler.
  *
  * From above: the declarations of sections 3 and 14; what a scan or a product needs of a scratch (sections 18 and 19);
@@ -12610,7 +12562,7 @@ GPUKIT_DEF void gk__check_begin(void) {
 
 /* The detail belongs to the error if it explains the same status and is new. If the expression has no call in it, it is
  * a status that was stored earlier, whose detail may be older than the check. */
-GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
+GPUKIT_DEF cudaError_t gk__check(cudaError_t code, const char *expr, const char *file, int line) {
   const bool is_new = gk__detail_count != gk__check_start;
   const bool is_stored_status = !strchr(expr + strspn(expr, "( "), '(');
   gk__check_start = gk__outer_check_start;
@@ -12657,11 +12609,11 @@ GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, i
       gk__failed(code, "CUDA's last error");
     else
       gk__fail(code, "CUDA's last error, now cleared: of this launch or of an earlier call that was not checked");
-    return gk__check_cuda(code, "kernel launch", file, line);
+    return gk__check(code, "kernel launch", file, line);
   }
   code = gk__debug_wait(stream);
   if (code != cudaSuccess) gk__fail(code, "found by GPUKIT_DEBUG=1 when it waited for this kernel");
-  return gk__check_cuda(code, "kernel", file, line);
+  return gk__check(code, "kernel", file, line);
 }
 
 static cudaError_t gk__device_attribute(const char *call, cudaDeviceAttr attribute, int *value) {
@@ -13101,7 +13053,7 @@ GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream,
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
   if (code != cudaSuccess) (void)gk__destroy_events(&scope.timer); /* the handler may throw */
-  gk__check_cuda(code, "GK_TIME", file, line);
+  gk__check(code, "GK_TIME", file, line);
 #ifdef GPUKIT_NVTX
   nvtxRangePushA(label);
 #endif
@@ -13126,7 +13078,7 @@ GPUKIT_DEF int gk__time_next(gk__time_scope *scope) {
     printf("%s\n", scope->first_launches != gk__first_launches ? " (with the first launch of a kernel)" : "");
   }
   code = gk__first_error(code, gk__destroy_events(&scope->timer), "gk_timer_destroy");
-  gk__check_cuda(code, "GK_TIME", scope->file, scope->line);
+  gk__check(code, "GK_TIME", scope->file, scope->line);
   return 0;
 }
 
@@ -13360,18 +13312,6 @@ GPUKIT_DEF cudaError_t gk__refuse_capture(const char *call, const char *why, cud
   if (capture == cudaStreamCaptureStatusNone) return cudaSuccess;
   return gk__fail(cudaErrorStreamCaptureUnsupported, "%s: the stream is being captured, and %s", call, why);
 }
-GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
-                                       cudaStream_t stream) {
-  GK_TRY(gk__require(call, "value", value));
-  GK_TRY(gk__refuse_capture(call, "it waits for the stream: capture a call with an output on the device", stream));
-  return gk__no_memory(cudaMalloc(result, bytes), call, bytes);
-}
-GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
-                                     cudaStream_t stream) {
-  if (status == cudaSuccess)
-    status = gk__failed_later(gk__copy(value, result, bytes, cudaMemcpyDeviceToHost, call, stream), call);
-  return gk__first_error(status, cudaFree(result), call);
-}
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
   const size_t bytes = gk__saturated_product(n, item_bytes);
@@ -13387,7 +13327,7 @@ GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stre
   if (code == cudaSuccess)
     code = gk__no_memory(has_pools ? cudaMallocAsync(&items, bytes, stream) : cudaMalloc(&items, bytes), "gk_array",
                          bytes);
-  gk__check_cuda(code, "gk_array", file, line);
+  gk__check(code, "gk_array", file, line);
   return code == cudaSuccess ? items : NULL;
 }
 /* A destructor has no line of the program to report, and after an error of earlier work there is nothing left to free.
@@ -13407,20 +13347,20 @@ GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaM
   gk__check_begin();
   cudaError_t code = dest && from ? cudaSuccess : GK__INVALID("gk_array: the host's memory is NULL");
   if (code == cudaSuccess) code = gk__copy(dest, from, bytes, kind, "gk_array", stream);
-  gk__check_cuda(code, kind == cudaMemcpyHostToDevice ? "gk_array: copy to the device" : "gk_array: copy to the host",
-                 file, line);
+  gk__check(code, kind == cudaMemcpyHostToDevice ? "gk_array: copy to the device" : "gk_array: copy to the host", file,
+            line);
   return code == cudaSuccess;
 }
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line) {
   gk__clear_detail();
   if (bytes == 0) return;
   gk__check_begin();
-  gk__check_cuda(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
+  gk__check(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
 }
 GPUKIT_DEF bool gk__array_has(bool has, const char *sentence, size_t wanted, size_t n, const char *file, int line) {
   if (has) return true;
   gk__check_begin();
-  gk__check_cuda(GK__INVALID(sentence, wanted, n), "gk_array", file, line);
+  gk__check(GK__INVALID(sentence, wanted, n), "gk_array", file, line);
   return false;
 }
 
