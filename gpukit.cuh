@@ -10793,9 +10793,9 @@ gk__tile_kernel<Args> gk__portable_kernel_of(const Args &p, gk_plan plan, const 
   typedef typename std::conditional<is_half, wide_block, gk__fma_block<64, 64, 8, 4>>::type square_block;
   if (plan == GK__PLAN_TILE_32) {
     gk__tile_kernel<Args> tile_kernel = gk__portable_kernel<gk__fma_block<32, 32, 4, 8>, Args>();
-    const gk__kernel<Args> small = gk__small_kernel_of(p);
-    if (!small.function) return tile_kernel;
-    tile_kernel.one_group = small;
+    const gk__kernel<Args> small_kernel = gk__small_kernel_of(p);
+    if (!small_kernel.function) return tile_kernel;
+    tile_kernel.one_group = small_kernel;
     tile_kernel.ring_bytes = gk__ring_bytes<gk__small_block, Args>();
     return tile_kernel;
   }
