@@ -6044,7 +6044,11 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
   if (valid == Bytes)
     x = *static_cast<const vector *>(source);
   else
-    memcpy(&x, source, valid);
+    for (unsigned i = 0; i < valid; i += 2) {
+      unsigned short half_bits;
+      memcpy(&half_bits, static_cast<const unsigned char *>(source) + i, 2);
+      x.value[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
+    }
   *static_cast<vector *>(dest) = x;
 #endif
 }
