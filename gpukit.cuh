@@ -9517,8 +9517,8 @@ template <class Shape, class Out, class Func, int Count>
 GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Count], const gk__wgmma_work_tile &work,
                            const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
-  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, box_items = 128 / gk__tensor_type<Out>::bytes,
-                 slab_cols = box_items, slab_accs = slab_cols / 2, mma_cols = pipe.mma_cols;
+  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slab_cols = 128 / gk__tensor_type<Out>::bytes,
+                 slab_accs = slab_cols / 2, mma_cols = pipe.mma_cols; /* a box has as many columns as a slab */
   gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   unsigned char *const staging = pipe.staging + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0;
@@ -9543,7 +9543,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Coun
         const unsigned row0 = work.row_idx + distance * down, col0 = work.col_idx + distance * (1 - down);
         for (unsigned box = 0; box <= down; box++)
           gk__ptx_cp_async_bulk_tensor_4d_store(&p.c, gk__shared_address(slab) + box * (slab_bytes / 2),
-                                                col0 + box * box_items, row0, work.batch, work.matrix_idx);
+                                                col0 + box * slab_cols, row0, work.batch, work.matrix_idx);
         gk__ptx_cp_async_bulk_commit_group();
       }
     }
@@ -9782,8 +9782,8 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   const gk__operand_view<Element> &a = p.swapped ? x.b : x.a, &b = p.swapped ? x.a : x.b;
   const size_t row_count = p.swapped ? x.n : x.m, col_count = p.swapped ? x.m : x.n;
   const size_t split = a.split, part_rows = gk_ceil_div(row_count, split);
-  const size_t depth = 128 / gk__tensor_type<Element>::bytes, bytes = out_type::bytes, max_rows = tile_kernel.row_count,
-               max_cols = tile_kernel.col_count;
+  const size_t depth = 128 / gk__tensor_type<Element>::bytes, bytes = out_type::bytes,
+               tile_rows = tile_kernel.row_count, tile_cols = tile_kernel.col_count;
   const size_t max_stride = ((size_t(1) << 40) - 16) / bytes; /* tensor maps: 2^40 bytes */
   const size_t stride_c = x.batch > 1 ? x.stride_c : 0;
   const bool transposed = tile_kernel.in_registers && !p.swapped; /* see gk__quad_layout */
@@ -9805,10 +9805,10 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
                 x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
   p.cluster = cluster;
-  p.a_box = box_of(part_rows, max_rows, cluster.col_shift);
-  p.b_box = box_of(col_count, max_cols, cluster.row_shift);
-  p.last_row = last_of(a, row_count, max_rows);
-  p.last_col = last_of(b, col_count, max_cols);
+  p.a_box = box_of(part_rows, tile_rows, cluster.col_shift);
+  p.b_box = box_of(col_count, tile_cols, cluster.row_shift);
+  p.last_row = last_of(a, row_count, tile_rows);
+  p.last_col = last_of(b, col_count, tile_cols);
   const bool mapped =
       gk__map_a(&p, a, row_count, x.k, x.batch, tile_kernel.terms) &&
       gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.terms, p.b_box, cluster.row_shift) &&
@@ -9820,11 +9820,10 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.row_count = static_cast<unsigned>(row_count);
   p.col_count = static_cast<unsigned>(col_count);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth << cluster.k_shift));
-  p.tiles_m =
-      static_cast<unsigned>(split * gk__tile_count(part_rows, size_t(tile_kernel.row_count) << cluster.row_shift));
-  p.tiles_n = static_cast<unsigned>(gk__tile_count(col_count, size_t(tile_kernel.col_count) << cluster.col_shift));
+  p.tiles_m = static_cast<unsigned>(split * gk__tile_count(part_rows, tile_rows << cluster.row_shift));
+  p.tiles_n = static_cast<unsigned>(gk__tile_count(col_count, tile_cols << cluster.col_shift));
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
-  while (p.raster_rows * p.raster_rows * 2 * tile_kernel.row_count <= sms * tile_kernel.col_count) p.raster_rows *= 2;
+  while (p.raster_rows * p.raster_rows * 2 * tile_rows <= sms * tile_cols) p.raster_rows *= 2;
   if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
   p.a_k_major = a.k_major;
   p.b_k_major = b.k_major;

@@ -106,18 +106,19 @@ TEST(bias_and_activation) {
       });
 }
 /* Tiles that overlap would call it again for the same element. */
+static const size_t counted_edge = 200; /* of C */
 struct call_counter {
   unsigned *calls;
   explicit call_counter(unsigned *of) : calls(of) {}
   __device__ float operator()(float value, size_t row, size_t col) const {
-    atomicAdd(&calls[row * 200 + col], 1u);
+    atomicAdd(&calls[row * counted_edge + col], 1u);
     return value;
   }
 };
 template <gk_precision Precision, class T> static void check_calls() {
   std::vector<gk_plan> plans = plans_of<T, float>(Precision);
   plans.push_back(GK_PLAN_AUTO);
-  const size_t edge = 200, k = 96;
+  const size_t edge = counted_edge, k = 96;
   for (gk_plan plan : plans) {
     const gk_array<T> a(std::vector<T>(edge * k, make<T>(1))), b(std::vector<T>(k * edge, make<T>(1)));
     gk_array<float> c(edge * edge);

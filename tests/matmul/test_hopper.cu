@@ -8,6 +8,10 @@
 
 static const hook_product_call on_132(NULL, 0, {132, 0, GK_PLAN_WGMMA}); /* multiprocessors */
 
+template <class T> static void require_wgmma(gk_precision precision) {
+  if (!has_plan<T, T>(precision, GK_PLAN_WGMMA)) SKIP("this is no Hopper, or the program has no code for sm_90a");
+}
+
 /* What the host computes for a functor of the epilogue. */
 template <class Func>
 using host_functor = typename std::conditional<std::is_same<Func, hook_identity>::value, identity_on_host, Func>::type;
@@ -96,8 +100,7 @@ template <class Func, class... Tiles> static void check_tf32_tiles(const hook_wg
 }
 
 TEST(the_tiles_of_tf32_in_registers) {
-  if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_WGMMA))
-    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  require_wgmma<float>(GK_PRECISION_TF32);
   check_tf32_tiles<hook_identity>(hook_wgmma_tile_set<1, float>::register_tiles());
   check_tf32_tiles<by_place>(hook_wgmma_tile_set<1, float>::register_tiles());
   /* A k of so many stages that each launch has one wave of tiles. */
@@ -200,20 +203,17 @@ static void check_tiles(const hook_wgmma_tiles<Products, false, Tiles...> &) {
 }
 
 TEST(the_tiles_of_half_types) {
-  if (!has_plan<__half, __half>(GK_PRECISION_DEFAULT, GK_PLAN_WGMMA))
-    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  require_wgmma<__half>(GK_PRECISION_DEFAULT);
   const hook_wgmma_tile_set<1, __half> tiles = {};
   check_tiles<__half, __half, hook_identity>(tiles);
   check_tiles<__nv_bfloat16, float, by_place>(tiles);
 }
 TEST(the_tiles_of_tf32_in_shared_memory) {
-  if (!has_plan<float, float>(GK_PRECISION_TF32, GK_PLAN_WGMMA))
-    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  require_wgmma<float>(GK_PRECISION_TF32);
   check_tiles<float, float, hook_identity>(hook_wgmma_tile_set<1, float>::k_major_tiles());
 }
 TEST(the_tiles_of_emulated_fp32) {
-  if (!has_plan<float, float>(GK_PRECISION_EMULATED, GK_PLAN_WGMMA))
-    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  require_wgmma<float>(GK_PRECISION_EMULATED);
   check_tiles<__nv_bfloat16, float, hook_identity>(hook_wgmma_tile_set<6, __nv_bfloat16>());
 }
 
@@ -245,8 +245,7 @@ TEST(rings_of_stages) {
  * because it has nothing to load: about one of a hundred launches did not end. There is a beta, because without one a
  * tile begins in C. With it launches give A B and zeros in turn. */
 TEST(a_tile_of_a_cluster_beyond_c) {
-  if (!has_plan<__half, __half>(GK_PRECISION_DEFAULT, GK_PLAN_WGMMA))
-    SKIP("this is no Hopper, or the program has no code for sm_90a");
+  require_wgmma<__half>(GK_PRECISION_DEFAULT);
   const size_t m = 1312, n = 160, k = 3680;
   std::vector<__half> a(k * m), b(k * n);
   for (size_t i = 0; i < a.size(); i++) a[i] = make<__half>(uniform(71, i, -2, 2));
