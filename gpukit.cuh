@@ -9482,14 +9482,15 @@ GK__D gk__epilogue<Out, float, Func> gk__wgmma_epilogue(const gk__wgmma_args<Out
 /* f(x) of the accumulators of a warpgroup, for the elements that C has. Half of a thread's accumulators are in one line
  * of C, the others in another one: in rows, or in columns if the tile is transposed. If all of a line is in C there are
  * no branches between the loads of a functor, so that they overlap. */
-template <class Out, class Func, int Count>
-GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float (&acc)[Count],
-                           const gk__quad_layout &layout, size_t row0, size_t col0, unsigned mma_cols) {
+template <class Cols, class Out, class Func>
+GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float *acc, const gk__quad_layout &layout,
+                           size_t row0, size_t col0, unsigned mma_cols) {
+  if (Cols::has_fewer && mma_cols < Cols::most)
+    return gk__wgmma_apply<typename Cols::fewer>(epilogue, acc, layout, row0, col0, mma_cols);
   const bool transposed = layout.transposed;
   const size_t first_idx = transposed ? row0 + layout.row_idx : col0 + layout.col_idx,
-               all = transposed ? epilogue.m : epilogue.n, tile_end = (transposed ? row0 : col0) + mma_cols,
-               end_idx = min(all, tile_end), line_count = transposed ? epilogue.n : epilogue.m;
-  const bool whole = Count * 2 == mma_cols && tile_end <= all;
+               end_idx = transposed ? epilogue.m : epilogue.n, tile_end = (transposed ? row0 : col0) + Cols::most,
+               line_count = transposed ? epilogue.n : epilogue.m;
   GK__UNROLL
   for (unsigned j = 0; j < 2; j++) {
     const size_t line_idx = transposed ? col0 + layout.col_idx + j : row0 + layout.row_idx + j * layout.row_step;
@@ -9498,12 +9499,12 @@ GK__D void gk__wgmma_apply(const gk__epilogue<Out, float, Func> &epilogue, float
       x = epilogue.call(x, transposed ? idx : line_idx, transposed ? line_idx : idx);
     };
     if (line_idx >= line_count) continue;
-    if (whole) {
+    if (tile_end <= end_idx) {
       GK__UNROLL
-      for (unsigned i = 0; i < Count / 2; i++) apply(i, first_idx + i / 2 * 8 + i % 2);
+      for (unsigned i = 0; i < Cols::most / 4; i++) apply(i, first_idx + i / 2 * 8 + i % 2);
     } else {
       GK__UNROLL
-      for (unsigned i = 0; i < Count / 2; i++)
+      for (unsigned i = 0; i < Cols::most / 4; i++)
         if (first_idx + i / 2 * 8 + i % 2 < end_idx) apply(i, first_idx + i / 2 * 8 + i % 2);
     }
   }
@@ -9526,7 +9527,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Coun
     GK__UNROLL
     for (unsigned i = 0; i < Count; i++) acc[i] = gk__mul(p.output.alpha, acc[i]);
     if (!std::is_same<Func, gk__identity>::value)
-      gk__wgmma_apply(epilogue, acc, layout, work.row_idx, work.col_idx, mma_cols);
+      gk__wgmma_apply<typename Shape::col_options>(epilogue, acc, layout, work.row_idx, work.col_idx, mma_cols);
     GK__UNROLL
     for (unsigned i = 0; i < Count; i += slab_accs) {
       if (i * 2 >= mma_cols) break;
@@ -10966,22 +10967,26 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   return all >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
 
-/* Whether gk__small_mma_kernel takes less time than the others. aligned: they read both operands as they are. Otherwise
- * they copy or split one, or are the strict kernels. Each tile of the small kernel reads its rows and columns from the
- * caches by itself, so it is for few steps on each multiprocessor. If a batch has products of few tiles, it is for more
- * steps, because other kernels leave most of a tile empty. Without it, random products of up to 6e7 multiply-adds take
- * 1.58 times as long (half types; tf32: 1.34), multiples of 16 1.16 (1.21), all with edges from 32 to 8192 1.17 (1.13),
- * and batches with edges from 16 to 130 1.15 (1.06). Of those 640, 13 take at least 1.04 times as long with it, at most
- * 1.39 times (H200, CUDA graphs). */
-inline bool gk__is_small(const gk__product &p, int sms, bool aligned) {
+/* Whether gk__small_mma_kernel takes less time than the others. aligned: tensor cores read both operands as they are.
+ * copies: they read copies; also for the strict kernels. Each tile of the small kernel reads its rows and columns from
+ * the caches by itself, so it is for few steps on each multiprocessor. If a batch has products of few tiles, it is for
+ * more steps, because other kernels leave most of a tile empty. Without it, random products of up to 6e7 multiply-adds
+ * take 1.58 times as long (half types; tf32: 1.34), multiples of 16 1.16 (1.21), all with edges from 32 to 8192 1.17
+ * (1.13), and batches with edges from 16 to 130 1.15 (1.06; H200, CUDA graphs).
+ *
+ * Where it saves a copy, a launch of its own, it takes as long at 60 steps in a graph, but in a stream, where the
+ * launches take longer than the kernels, at 140 (half types; tf32: 70 and 95). At 72 to 84 steps 111 products of half
+ * types take 1.15 times as long in a graph, and 0.71 in a stream (tf32: 1.05 and 0.9). */
+inline bool gk__is_small(const gk__product &p, int sms, bool aligned, bool copies) {
   typedef gk__small_mma_tile shape;
   typedef gk__small_block strict_shape; /* of gk__small_kernel, which keeps full tiles of floats */
   const size_t most_k = aligned ? 512 : 1536;
   if (p.precision == GK_PRECISION_EMULATED || p.is_thin() || p.k > most_k) return false;
   const size_t tiles = gk__tile_count(p.m, p.n, shape::bm, shape::bn), steps = gk__tile_count(p.k, shape::depth);
   const bool full = tiles == 4 * gk__tile_count(p.m, p.n, strict_shape::bm, strict_shape::bn);
-  const bool natural = p.a.k_major && !p.b.k_major, few = tiles <= 8 && !(p.is_float() && natural && full);
-  const size_t most_steps = aligned ? (p.is_half_type() ? 2 : 8) : few ? 300 : 40;
+  const bool natural = p.a.k_major && !p.b.k_major, by_strict = p.is_float() && natural && full;
+  const size_t aligned_steps = p.is_half_type() ? 2 : 8, few_tiles = 8;
+  const size_t most_steps = aligned ? aligned_steps : tiles > few_tiles ? (copies ? 80 : 24) : by_strict ? 40 : 300;
   return tiles * p.batch * steps <= most_steps * static_cast<size_t>(sms);
 }
 
@@ -11037,7 +11042,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   if (plan.refused || !gk__asks_for_tensor(p) || plan.plan != GK_PLAN_AUTO || p.k == 0) return plan;
   if (gpu.tensor_plan == GK_PLAN_AUTO || (by_tma && !gk__wgmma_fits(p))) return plan;
   gk__product_plan otherwise = plan; /* by the strict kernels, or by the small one */
-  otherwise.is_small = gk__is_small(p, gpu.sms, false);
+  otherwise.is_small = gk__is_small(p, gpu.sms, false, true);
   if (otherwise.is_small) otherwise.precision = p.precision;
   if (!forced && !gk__tensor_pays(p, gpu)) return otherwise;
 
@@ -11045,15 +11050,15 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   plan.plan = gpu.tensor_plan;
   const bool wants_copies = gk__plan_operands(p, &plan);
   if (forced) return plan;
-  const bool copies = plan.a.wanted || plan.b.wanted, aligned = !copies && plan.a.split == 1;
   if (wants_copies && p.is_thin()) return otherwise; /* a copy takes as long as it */
-  if (gk__is_small(p, gpu.sms, aligned)) return otherwise;
   if (by_tma && gk__mma_pays(p, static_cast<size_t>(gpu.sms))) {
     gk__product_plan by_mma = plan;
     by_mma.plan = GK_PLAN_MMA;
-    if (!gk__plan_operands(p, &by_mma)) return by_mma;
+    if (!gk__plan_operands(p, &by_mma)) plan = by_mma;
   }
-  return copies && !gk__copy_pays(p, plan, by_tma) ? otherwise : plan;
+  const bool copies = plan.a.wanted || plan.b.wanted;
+  if (gk__is_small(p, gpu.sms, !wants_copies, copies) || (copies && !gk__copy_pays(p, plan, by_tma))) return otherwise;
+  return plan;
 }
 
 /* Finds gpu->tensor_plan. least_code: the lowest architecture that has mma.sync for the type. */

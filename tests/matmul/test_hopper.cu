@@ -12,6 +12,19 @@ template <class T> static void require_wgmma(gk_precision precision) {
   if (!has_plan<T, T>(precision, GK_PLAN_WGMMA)) SKIP("this is no Hopper, or the program has no code for sm_90a");
 }
 
+/* by_place, which counts its calls on the GPU: beyond a tile it would be called, too, where the next tile calls it. */
+struct counted_by_place : by_place {
+  unsigned *calls = NULL;
+  template <class Acc> __host__ __device__ Acc operator()(Acc value, size_t row, size_t col) const {
+#ifdef __CUDA_ARCH__
+    atomicAdd(calls, 1u);
+#endif
+    return by_place::operator()(value, row, col);
+  }
+};
+static void count_calls(counted_by_place *func, unsigned *calls) { func->calls = calls; }
+template <class Func> void count_calls(Func *, unsigned *) {}
+
 /* What the host computes for a functor of the epilogue. */
 template <class Func>
 using host_functor = typename std::conditional<std::is_same<Func, hook_identity>::value, identity_on_host, Func>::type;
@@ -58,6 +71,9 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
         x = f(2 * sum, i, j);
         y = f(2 * sum + y, i, j);
       }
+  const bool counts = std::is_same<Func, counted_by_place>::value;
+  device_array<unsigned> calls(1);
+  count_calls(&p.func, calls.ptr);
   const auto kernel = hook_wgmma_tile_kernel_of<S, float, float, Func>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
@@ -65,7 +81,9 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
         if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
+        calls.set({0});
         EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, on_132));
+        if (counts) EXPECT(calls.get()[0] == batch * m * n);
         EXPECT_SAME(c.get(), beta ? with_c : product,
                     "%u rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, cluster of %u x %u, k by %u, beta %d",
                     mma_cols, trans, m, n, k, pad, split, 1u << cluster.row_shift, 1u << cluster.col_shift,
@@ -102,7 +120,7 @@ template <class Func, class... Tiles> static void check_tf32_tiles(const hook_wg
 TEST(the_tiles_of_tf32_in_registers) {
   require_wgmma<float>(GK_PRECISION_TF32);
   check_tf32_tiles<hook_identity>(hook_wgmma_tile_set<1, float>::register_tiles());
-  check_tf32_tiles<by_place>(hook_wgmma_tile_set<1, float>::register_tiles());
+  check_tf32_tiles<counted_by_place>(hook_wgmma_tile_set<1, float>::register_tiles());
   /* A k of so many stages that each launch has one wave of tiles. */
   typedef hook_wgmma_shape<1, true, 128, 2, hook_wgmma_cols<64>> small_shape;
   for (int trans = 0; trans < 2; trans++) check_tf32_tile<small_shape, hook_identity>(trans, 68, 132, 24580, 0);
@@ -166,6 +184,9 @@ static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bo
   p.b.stride_term = term_b, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f;
+  const bool counts = std::is_same<Func, counted_by_place>::value;
+  device_array<unsigned> calls(1);
+  count_calls(&p.func, calls.ptr);
   const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, Func>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters) {
     if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
@@ -175,7 +196,9 @@ static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bo
     for (const bool shares : {false, true}) {
       p.max_blocks = shares ? 0 : size;
       c.set(before);
+      calls.set({0});
       EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, shares ? on_few : on_132));
+      if (counts) EXPECT(calls.get()[0] == batch * m * n);
       EXPECT_SAME(c.get(), expected,
                   "%zu terms, %d x %u, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu",
                   terms, S::mma_rows, mma_cols, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift,
@@ -206,7 +229,7 @@ TEST(the_tiles_of_half_types) {
   require_wgmma<__half>(GK_PRECISION_DEFAULT);
   const hook_wgmma_tile_set<1, __half> tiles = {};
   check_tiles<__half, __half, hook_identity>(tiles);
-  check_tiles<__nv_bfloat16, float, by_place>(tiles);
+  check_tiles<__nv_bfloat16, float, counted_by_place>(tiles);
 }
 TEST(the_tiles_of_tf32_in_shared_memory) {
   require_wgmma<float>(GK_PRECISION_TF32);

@@ -280,13 +280,13 @@ TEST(planner_finds_small_products) {
   const auto small_tf32 = [&](size_t m, size_t n, size_t k) {
     return small(m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO, f32);
   };
-  /* Those that would be copied have up to 40 steps of 16 x 16 x 16. */
-  EXPECT(small(32, 32, 31) && small(127, 127, 127) && small(16, 40 * 132 * 16 - 1, 15));
-  EXPECT(!small(16, 40 * 132 * 16 + 1, 15) && !small(17, 40 * 132 * 16 - 1, 15) && !small(16, 40 * 132 * 16 - 1, 17));
+  /* Those that would be copied have up to 80 steps of 16 x 16 x 16. */
+  EXPECT(small(32, 32, 31) && small(127, 127, 127) && small(16, 80 * 132 * 16 - 1, 15));
+  EXPECT(!small(16, 80 * 132 * 16 + 1, 15) && !small(17, 80 * 132 * 16 - 1, 15) && !small(16, 80 * 132 * 16 - 1, 17));
   EXPECT(small(75, 75, 1536) && !small(75, 75, 1537));
   EXPECT(!small(3, 75, 129) && small(3, 75, 127));
   EXPECT(small_tf32(75, 75, 75) && small_tf32(75, 75, 1536) && !small_tf32(75, 75, 1537));
-  EXPECT(small(546, 48, 44)); /* A would be read as strided matrices */
+  EXPECT(small(546, 48, 44) && !small(2184, 192, 44)); /* A would be read as strided matrices: up to 24 */
   /* Others have up to 2 or 8. */
   EXPECT(small(64, 64, 64) && small(128, 128, 64) && !small(128, 136, 64) && !small(128, 128, 128));
   EXPECT(small_tf32(128, 128, 128) && small_tf32(176, 192, 128) && !small_tf32(192, 192, 128));
@@ -299,7 +299,7 @@ TEST(planner_finds_small_products) {
     p.batch = batch;
     return hook_plan_product(p, gpu).is_small;
   };
-  EXPECT(small_batch(33, 33, 33, 195, hopper) && !small_batch(33, 33, 33, 196, hopper));
+  EXPECT(small_batch(33, 33, 33, 391, hopper) && !small_batch(33, 33, 33, 392, hopper));
   EXPECT(small_batch(31, 61, 33, 1650, hopper) && !small_batch(31, 61, 33, 1651, hopper)); /* of 8 tiles */
   EXPECT(!small_batch(33, 33, 33, 10, older));
   const auto small_floats = [&](size_t m, size_t n, bool b_is_k_major) {
@@ -431,9 +431,9 @@ TEST(planner_copies_nothing_for_small_products) {
     const bool is_half = item_bytes == half_type;
     EXPECT(tensor(item_bytes, 192, 1, 0, false) && tensor(item_bytes, 192, 1, 0, true)); /* no copies */
     EXPECT(!tensor(item_bytes, 192, 1, 4, false) && !tensor(item_bytes, 192, 1, 4, true));
-    EXPECT(!tensor(item_bytes, is_half ? 272 : 352, 1, 4, false) &&
-           tensor(item_bytes, is_half ? 288 : 384, 1, 4, false));
-    EXPECT(!tensor(item_bytes, is_half ? 272 : 320, 1, 4, true) && tensor(item_bytes, is_half ? 288 : 352, 1, 4, true));
+    EXPECT(!tensor(item_bytes, is_half ? 336 : 352, 1, 4, false) &&
+           tensor(item_bytes, is_half ? 352 : 384, 1, 4, false));
+    EXPECT(!tensor(item_bytes, 336, 1, 4, true) && tensor(item_bytes, 352, 1, 4, true));
     EXPECT(tensor(item_bytes, 128, 30, 4, false) && tensor(item_bytes, 128, 30, 4, true));
   }
 }
