@@ -5747,12 +5747,6 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   GK__D Acc call(Acc value, size_t row_idx, size_t col_idx) const {
     return gk__call_of<Acc>(0, func, value, first_row + row_idx * row_step, first_col + col_idx);
   }
-  /* The steps of the formula above. */
-  GK__D Acc scale(Acc acc) const { return gk__mul(alpha, acc); }
-  GK__D Acc add_old(Acc value, Out old) const { return gk__fma(beta, gk__convert<Acc, Out>::from(old), value); }
-  GK__D Out result(Acc value, size_t row_idx, size_t col_idx) const {
-    return gk__convert<Out, Acc>::from(call(value, row_idx, col_idx));
-  }
   /* The epilogue of the part of the matrix that begins at (row_idx, col_idx). */
   GK__D gk__epilogue from(size_t row_idx, size_t col_idx) const {
     gk__epilogue sub = *this;
@@ -5763,62 +5757,56 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     sub.first_col += col_idx;
     return sub;
   }
-  /* Width neighbours of a row, which are in the matrix and begin at a boundary of a vector. */
-  template <int Width> GK__D gk__vector<Out, Width> *vector_at(size_t row_idx, size_t col_idx) const {
-    return reinterpret_cast<gk__vector<Out, Width> *>(dest + row_idx * leading_dim + col_idx);
-  }
-  /* The elements of C for Width neighbours of a row: applies the functor. */
-  template <int Width>
-  GK__D gk__vector<Out, Width> results(const Acc (&value)[Width], size_t row_idx, size_t col_idx) const {
-    gk__vector<Out, Width> x;
-    GK__UNROLL
-    for (int i = 0; i < Width; i++) x.value[i] = result(value[i], row_idx, col_idx + static_cast<size_t>(i));
-    return x;
-  }
-  /* Stores a column of such vectors, `distance` rows apart, as far as they lie before row_end. With a beta it loads all
-   * of them before it stores the first one. It overwrites the accumulators. */
+  /* Stores a column of vectors of Width neighbours in a row, `distance` rows apart, as far as they lie before row_end.
+   * They are in the matrix, and begin at a boundary of a vector. With a beta all are loaded before the first is stored.
+   */
   template <int Width, int Count, class Row>
-  GK__D void store_column(Row row_idx, size_t col_idx, Row distance, Row row_end, Acc (&acc)[Count][Width]) const {
+  GK__D void store_column(Row row_idx, size_t col_idx, Row distance, Row row_end,
+                          const Acc (&acc)[Count][Width]) const {
+    typedef gk__vector<Out, Width> vector;
+    Acc value[Count][Width];
     GK__UNROLL
-    for (int i = 0; i < Count * Width; i++) acc[i / Width][i % Width] = scale(acc[i / Width][i % Width]);
+    for (int i = 0; i < Count * Width; i++) value[i / Width][i % Width] = gk__mul(alpha, acc[i / Width][i % Width]);
     if (beta != Acc(0)) {
-      gk__vector<Out, Width> old[Count] = {};
+      vector old[Count] = {};
       GK__UNROLL
       for (Row j = 0; j < Count; j++)
-        if (row_idx + j * distance < row_end) old[j] = *vector_at<Width>(row_idx + j * distance, col_idx);
+        if (row_idx + j * distance < row_end)
+          old[j] = *reinterpret_cast<const vector *>(dest + (row_idx + j * distance) * leading_dim + col_idx);
       GK__UNROLL
-      for (int i = 0; i < Count * Width; i++)
-        acc[i / Width][i % Width] = add_old(acc[i / Width][i % Width], old[i / Width].value[i % Width]);
+      for (int i = 0; i < Count * Width; i++) {
+        const Acc x = gk__convert<Acc, Out>::from(old[i / Width].value[i % Width]);
+        value[i / Width][i % Width] = gk__fma(beta, x, value[i / Width][i % Width]);
+      }
     }
-    unsigned char *dest_bytes = reinterpret_cast<unsigned char *>(vector_at<Width>(row_idx, col_idx));
+    unsigned char *dest_bytes = reinterpret_cast<unsigned char *>(dest + row_idx * leading_dim + col_idx);
     const size_t row_bytes = distance * leading_dim * sizeof(Out);
     GK__UNROLL
     for (Row j = 0; j < Count; j++) {
-      if (row_idx + j * distance < row_end)
-        *reinterpret_cast<gk__vector<Out, Width> *>(dest_bytes) = results(acc[j], row_idx + j * distance, col_idx);
+      if (row_idx + j * distance < row_end) {
+        vector x;
+        GK__UNROLL
+        for (int i = 0; i < Width; i++)
+          x.value[i] =
+              gk__convert<Out, Acc>::from(call(value[j][i], row_idx + j * distance, col_idx + static_cast<size_t>(i)));
+        *reinterpret_cast<vector *>(dest_bytes) = x;
+      }
       if (j + 1 == Count) break;
       dest_bytes += row_bytes;
       gk__forget_global(&dest_bytes); /* else the compiler multiplies again for each row */
     }
   }
-  /* Stores one such vector, which is in the matrix. */
-  template <int Width> GK__D void store_vector(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
-    Acc x[1][Width];
-    GK__UNROLL
-    for (int i = 0; i < Width; i++) x[0][i] = acc[i];
-    store_column(row_idx, col_idx, size_t(0), m, x);
-  }
   /* Stores those of Width neighbours of a row that are in the matrix. */
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
     if (row_idx >= m || col_idx >= n) return;
     if (n - col_idx >= Width && gk__has_vectors<Width>(dest, 1, leading_dim)) {
-      store_vector(row_idx, col_idx, acc);
+      store_column(row_idx, col_idx, size_t(0), m, reinterpret_cast<const Acc(&)[1][Width]>(acc));
       return;
     }
     GK__UNROLL
     for (size_t i = 0; i < Width; i++) {
-      const Acc one[1] = {acc[i]};
-      if (i < n - col_idx) store_vector(row_idx, col_idx + i, one);
+      const Acc one[1][1] = {{acc[i]}};
+      if (i < n - col_idx) store_column(row_idx, col_idx + i, size_t(0), m, one);
     }
   }
 };
@@ -6869,32 +6857,21 @@ struct gk__warp_tile {
   static const int step_bytes = bm * bk * 4; /* of one operand in a stage */
   static const int transposed_a = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes; /* offsets; all bytes */
 };
-struct gk__warp_accumulators {
-  static const int vector_width = 4, vectors = 32;
-  float value[vectors][vector_width];
-  int first_row, first_col;
-  GK__D explicit gk__warp_accumulators(int lane_id) : first_row(lane_id / 8), first_col(lane_id % 8 * 4) {}
-  GK__D int row_idx(int r) const { return first_row + r / 8 * 4 + r / 2 % 4 * 16; }
-  GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
-  /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
-  template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
-    const bool whole = epilogue.beta == 0 && row0 + 64 <= epilogue.m && col0 + 64 <= epilogue.n;
+/* Stores a warp's tile to where the epilogue's matrix begins. Accumulator vector r is in row r / 8 * 4 + r / 2 % 4 * 16
+ * and column r % 2 * 32 from the first one of its lane on. */
+template <class Epilogue>
+GK__D void gk__store_warp_tile(const float (&value)[32][4], int lane_id, const Epilogue &epilogue) {
+  const unsigned row_count = epilogue.m < 64 ? static_cast<unsigned>(epilogue.m) : 64;
+  GK__UNROLL
+  for (int i = 0; i < 8; i++) {
+    const size_t col_idx = static_cast<size_t>(lane_id % 8 * 4 + i % 2 * 32);
+    float column[4][4];
     GK__UNROLL
-    for (int r = 0; r < vectors && whole; r++) {
-      float x[vector_width];
-      GK__UNROLL
-      for (int i = 0; i < vector_width; i++) x[i] = epilogue.scale(value[r][i]);
-      const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
-      *epilogue.template vector_at<4>(c_row, c_col) = epilogue.results(x, c_row, c_col);
-    }
-    if (whole) return;
-    GK__UNROLL
-    for (int r = 0; r < vectors; r++) {
-      const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
-      if (c_row < epilogue.m && c_col < epilogue.n) epilogue.store_vector(c_row, c_col, value[r]);
-    }
+    for (int j = 0; j < 16; j++) column[j / 4][j % 4] = value[i / 2 * 8 + j / 4 * 2 + i % 2][j % 4];
+    if (col_idx < epilogue.n)
+      epilogue.store_column(static_cast<unsigned>(lane_id / 8 + i / 2 * 4), col_idx, 16u, row_count, column);
   }
-};
+}
 
 /* Loads 16 bytes of shared memory, in program order. */
 GK__D gk__vector<float, 4> gk__load_shared_float4(const unsigned char *shared) {
@@ -7025,10 +7002,10 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
   int a_offset = 0, b_offset = 0; /* offsets of the fragment that was loaded last */
   gk__warp_fragment fragment[2];
   fragment[0].load(a_tile, b_tile);
-  gk__warp_accumulators acc(lane_id);
+  float acc[32][4];
   for (; work_idx < work_count; work_idx += gridDim.x * shape::warps) {
     const gk__work_tile work = gk__work_tile_of<shape>(p, work_idx);
-    gk__clear(acc.value);
+    gk__clear(acc);
     GK__UNROLL_BY(1)
     for (int k_left = static_cast<int>(p.k); k_left > 0; k_left -= shape::bk) {
       loader.fetch(p, work_count, lane_id);
@@ -7051,11 +7028,11 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
             b_offset = b_stage;
           }
           fragment[(k + 1) % 2].load(a_tile + a_offset, b_tile + b_offset);
-          gk__multiply_outer(acc.value, fragment[k % 2].a, fragment[k % 2].b);
+          gk__multiply_outer(acc, fragment[k % 2].a, fragment[k % 2].b);
         }
       }
     }
-    acc.store(p.epilogue_of_c(work.batch), work.row0, work.col0);
+    gk__store_warp_tile(acc, lane_id, p.epilogue_of_c(work.batch).from(work.row0, work.col0));
   }
 }
 
@@ -7585,33 +7562,21 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
   }
 }
 
-/* Adds the sums of the 32 groups as a tree, to shared[row][column]. First for groups that are lanes. */
-template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_lanes(Acc (&sum)[Rows][Cols], Acc *shared) {
-  const int t = static_cast<int>(threadIdx.x);
+/* Adds the sums of the 32 groups as a tree, to shared[row][column]. Those of a group are in an order of its own, by the
+ * XOR of its index: threads that are neighbours because their groups are then store to different banks. */
+template <int Rows, int Cols, class Acc>
+GK__D void gk__thin_reduce(const Acc (&sum)[Rows][Cols], Acc *shared, int k_group, int first_col) {
+  const int block_cols = 8 * Cols, pitch = Rows * block_cols;
+  static_assert(pitch % GK__THIN_K_GROUPS == 0, "the orders are permutations");
   GK__UNROLL
   for (int r = 0; r < Rows; r++) {
     GK__UNROLL
-    for (int j = 0; j < Cols; j++) {
-      GK__UNROLL
-      for (int distance = 16; distance; distance /= 2)
-        sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], distance));
-      if (t % 32 == 0) shared[r * (8 * Cols) + t / 32 * Cols + j] = sum[r][j];
-    }
-  }
-  __syncthreads();
-}
-/* The same for groups of eight threads. */
-template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_rows(const Acc (&sum)[Rows][Cols], Acc *shared) {
-  const int block_cols = 8 * Cols, t = static_cast<int>(threadIdx.x);
-  GK__UNROLL
-  for (int r = 0; r < Rows; r++) {
-    GK__UNROLL
-    for (int j = 0; j < Cols; j++) shared[(t / 8 * Rows + r) * block_cols + t % 8 * Cols + j] = sum[r][j];
+    for (int j = 0; j < Cols; j++) shared[k_group * pitch + ((r * block_cols + first_col + j) ^ k_group)] = sum[r][j];
   }
   __syncthreads();
   for (int distance = GK__THIN_K_GROUPS / 2; distance; distance /= 2) {
-    for (int i = t; i < distance * Rows * block_cols; i += GK__THIN_THREADS)
-      shared[i] = gk__arithmetic<Acc>::add(shared[i], shared[i + distance * Rows * block_cols]);
+    for (int i = static_cast<int>(threadIdx.x); i < distance * pitch; i += GK__THIN_THREADS)
+      shared[i] = gk__arithmetic<Acc>::add(shared[i], shared[(i + distance * pitch) ^ distance]);
     __syncthreads();
   }
 }
@@ -7643,17 +7608,14 @@ __global__ void __launch_bounds__(GK__THIN_THREADS,
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
   Acc sum[Rows][thread_cols];
   gk__clear(sum);
-  if (k_major) {
+  if (k_major)
     gk__thin_sums<true>(sum, x, p.x.outer, p.x.k, row_count, y, p.y.outer, 1, col_count - first_col,
                         range.depth - k_group * 4, p.in_ring ? ring : NULL);
-    __syncthreads(); /* the ring has been read */
-    gk__thin_reduce_lanes(sum, shared);
-  } else {
+  else
     gk__thin_sums<false>(sum, x, p.x.outer, p.x.k, row_count, y, p.y.k, p.y.outer, col_count - first_col,
                          range.depth - k_group * 4, p.in_ring ? ring : NULL);
-    __syncthreads();
-    gk__thin_reduce_rows(sum, shared);
-  }
+  __syncthreads(); /* the ring has been read */
+  gk__thin_reduce(sum, shared, k_group, first_col);
   const int r = t / block_cols, col_idx = t % block_cols;
   if (r >= row_count || col_idx >= col_count) return;
   const Acc value[1] = {shared[r * block_cols + col_idx]};
@@ -8693,13 +8655,23 @@ struct gk__mma_cheapest {
     if (plan.config < 0 || other.cost < plan.cost) plan = other;
   }
 };
+/* What a plan depends on. */
+struct gk__mma_query {
+  size_t m, n, k, batch;
+  gk__matmul_gpu gpu;
+  bool operator==(const gk__mma_query &other) const {
+    return m == other.m && n == other.n && k == other.k && batch == other.batch && gpu.sms == other.gpu.sms &&
+           gpu.smem_limit == other.gpu.smem_limit && gpu.tensor_plan == other.gpu.tensor_plan;
+  }
+};
 /* Gives *plans every plan with this configuration, if its ring fits into shared memory. A partition has at least three
  * stages, and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
 template <class Plans>
-void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile, const gk__mma_cost &cost, size_t m,
-                         size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
-  const size_t sms = static_cast<size_t>(gpu.sms), partial_bytes = gk__partial_bytes<float>(m, n);
-  const size_t blocks_per_sm = gk__resident_blocks(mma_tile, cost, gpu), wave = sms * blocks_per_sm;
+void gk__plan_mma_config(Plans *plans, int config, const gk__mma_tile &mma_tile, const gk__mma_cost &cost,
+                         const gk__mma_query &query) {
+  const size_t m = query.m, n = query.n, k = query.k, batch = query.batch, sms = static_cast<size_t>(query.gpu.sms),
+               partial_bytes = gk__partial_bytes<float>(m, n);
+  const size_t blocks_per_sm = gk__resident_blocks(mma_tile, cost, query.gpu), wave = sms * blocks_per_sm;
   const size_t k_stages = gk_ceil_div(k, mma_tile.stage_depth);
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
   const size_t max_tiles = size_t(1) << 48; /* more than any launch has; keeps products below 2^64 */
@@ -8775,11 +8747,10 @@ template <class Element> bool gk__has_mma_tile(int config, const gk__matmul_gpu 
 }
 /* Gives *plans every plan of a product, with its time by such costs. */
 template <int Products, class Element, class Plans>
-void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t n, size_t k, size_t batch,
-                       const gk__matmul_gpu &gpu) {
+void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, const gk__mma_query &query) {
   for (int i = 0; i < gk__mma_tiles<Products, Element>::config_count; i++)
-    if (gk__has_mma_tile<Element>(i, gpu))
-      gk__plan_mma_config(plans, i, gk__mma_tile_at<Products, Element>(i), costs[i], m, n, k, batch, gpu);
+    if (gk__has_mma_tile<Element>(i, query.gpu))
+      gk__plan_mma_config(plans, i, gk__mma_tile_at<Products, Element>(i), costs[i], query);
 }
 /* Runs a plan. */
 template <int Products, class Element, class Out, class Func>
@@ -8808,28 +8779,16 @@ cudaError_t gk__mma_run(gk__tensor_args<Element, Out, Func> p, const gk__mma_pla
   };
   return gk__launch_panels(p, mma_tile.bm, mma_tile.bn, plan.partitions, call, launch);
 }
-template <int Products, class Element>
-gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__matmul_gpu &gpu) {
+template <int Products, class Element> gk__mma_plan gk__cheapest_mma_plan(const gk__mma_query &query) {
   gk__mma_cheapest cheapest;
-  gk__each_mma_plan<Products, Element>(&cheapest, gk__mma_tiles<Products, Element>::costs(), m, n, k, batch, gpu);
+  gk__each_mma_plan<Products, Element>(&cheapest, gk__mma_tiles<Products, Element>::costs(), query);
   return cheapest.plan;
 }
-/* What a plan depends on. */
-struct gk__mma_query {
-  size_t m, n, k, batch;
-  gk__matmul_gpu gpu;
-  bool operator==(const gk__mma_query &other) const {
-    return m == other.m && n == other.n && k == other.k && batch == other.batch && gpu.sms == other.gpu.sms &&
-           gpu.smem_limit == other.gpu.smem_limit && gpu.tensor_plan == other.gpu.tensor_plan;
-  }
-};
 /* The configuration to use; or two, if it is faster to cut the product after whole waves of a tile. */
 template <int Products, class Element> gk__cut_plan<gk__mma_plan> gk__cut_mma_plan(const gk__mma_query &query) {
   typedef gk__mma_tiles<Products, Element> tiles;
   const double launch_us = 2;
-  const auto choose = [](const gk__mma_query &panel) {
-    return gk__cheapest_mma_plan<Products, Element>(panel.m, panel.n, panel.k, panel.batch, panel.gpu);
-  };
+  const auto choose = gk__cheapest_mma_plan<Products, Element>;
   gk__cut_plan<gk__mma_plan> cut(query.m, query.n, choose(query));
   for (int config = 0; config < tiles::config_count && query.batch == 1; config++) {
     if (config == GK__SMALL_TILE) continue; /* its waves are short */

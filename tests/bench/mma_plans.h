@@ -8,11 +8,11 @@
 template <class Plans>
 void mma_each_plan(Plans *plans, const gk__mma_cost *costs, const plan_shape &shape, const gk__matmul_gpu &gpu) {
   if (shape.type == "emulated")
-    gk__each_mma_plan<6, __nv_bfloat16>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<6, __nv_bfloat16>(plans, costs, {shape.m, shape.n, shape.k, 1, gpu});
   else if (shape.type == "tf32")
-    gk__each_mma_plan<1, float>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<1, float>(plans, costs, {shape.m, shape.n, shape.k, 1, gpu});
   else
-    gk__each_mma_plan<1, __half>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<1, __half>(plans, costs, {shape.m, shape.n, shape.k, 1, gpu});
 }
 /* As it stands in a file. */
 inline plan_time mma_plan_time(const gk__mma_plan &plan) {

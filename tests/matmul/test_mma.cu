@@ -52,7 +52,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   const size_t begin = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
   const hook_matmul_gpu gpu = this_gpu();
   mma_configs configs = {{}};
-  hook_each_mma_plan<Products, E>(&configs, hook_mma_tiles<Products, E>::costs(), m, odd_n, k, batch, gpu);
+  hook_each_mma_plan<Products, E>(&configs, hook_mma_tiles<Products, E>::costs(), {m, odd_n, k, batch, gpu});
   if (!configs.fit[config]) return;
   size_t run = static_cast<size_t>(trans);
   for (size_t partitions : partition_counts) {
