@@ -5719,7 +5719,7 @@ template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaSt
  * that one, a block stores the accumulators of its partition to a matrix in the scratch; gk__reduce_partials_kernel
  * adds up these matrices and applies the epilogue. */
 
-/* If there is a flag in device memory, a kernel runs only while *flag != 0 equals `wanted`. Emulated fp32 sets the flag
+/* If there is a flag, in device memory, a kernel runs only if (*flag != 0) is `wanted`. Emulated fp32 sets the flag
  * if an operand has values that it cannot represent: its kernels then return at once, and the strict ones run. */
 struct gk__condition {
   const unsigned *flag; /* NULL: no condition */
@@ -5757,9 +5757,8 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
     sub.first_col += col_idx;
     return sub;
   }
-  /* Stores a column of vectors of Width neighbours in a row, `distance` rows apart, as far as they lie before row_end.
-   * They are in the matrix, and begin at a boundary of a vector. With a beta all are loaded before the first is stored.
-   */
+  /* Stores Count vectors of Width neighbours in a row, `distance` rows apart, as far as they lie before row_end. They
+   * are aligned, and their columns are in the matrix. With a beta all are loaded before the first is stored. */
   template <int Width, int Count, class Row>
   GK__D void store_column(Row row_idx, size_t col_idx, Row distance, Row row_end,
                           const Acc (&acc)[Count][Width]) const {
@@ -5812,7 +5811,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
 };
 
 /* The rows of a matrix of partials are padded to whole vectors. */
-template <class Count> GK__HD Count gk__partial_ld(Count n) { return gk_round_up(n, Count(4)); }
+GK__HD size_t gk__partial_ld(size_t n) { return gk_round_up(n, size_t(4)); }
 /* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
 template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
@@ -5856,7 +5855,7 @@ struct gk__product_operand {
   size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
   bool k_major;                        /* A is stored as m x k, B as n x k */
 };
-/* A product, or a batch of them, as the strict kernels take it. */
+/* A product, or a batch of them, as the strict kernels and gk__small_mma_kernel take it. */
 template <class Item, class Out, class Acc, class Func = gk__identity>
 struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   typedef Item item_type;
@@ -5922,17 +5921,15 @@ template <class Plan> struct gk__cut_plan {
     const bool by_rows = tiles_m >= tiles_n;
     const size_t waves = slots ? tiles_m * tiles_n / slots : 0, extent = by_rows ? all_m : all_n,
                  panel_extent = waves * slots / (by_rows ? tiles_n : tiles_m) * (by_rows ? tile_m : tile_n);
-    const size_t panel_m = by_rows ? panel_extent : all_m, panel_n = by_rows ? all_n : panel_extent;
     if (panel_extent == 0 || panel_extent >= extent) return;
     Query panel = query, rest = query;
-    panel.m = panel_m;
-    panel.n = panel_n;
+    (by_rows ? panel.m : panel.n) = panel_extent;
     (by_rows ? rest.m : rest.n) -= panel_extent;
     const Plan of_panel = choose(panel), of_rest = choose(rest);
     const cost_type cost = of_panel.cost + of_rest.cost + launch_cost;
     if (cost >= max_cost) return;
-    m = panel_m;
-    n = panel_n;
+    m = panel.m;
+    n = panel.n;
     plan = of_panel;
     rest_plan = of_rest;
     max_cost = cost;
@@ -5977,9 +5974,8 @@ struct gk__partition_range {
         depth(all || p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
 };
 
-/* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are
- * set to 0 once they are read, because they are in a scratch in which other calls look for their epochs (section
- * 16). */
+/* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: sets the partials
+ * to 0 once they are read, because other calls look for their epochs in the same scratch (section 16). */
 enum { GK__REDUCE_PARTIALS_THREADS = 128 };
 template <class Out, class Acc, class Func>
 __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
@@ -6017,7 +6013,7 @@ __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
 /* Copies from global to shared memory by cp.async use no registers. Without it (before sm_80, and on a CPU) a copy is
  * complete when the call returns.
  *
- * Copies the first `valid` of Bytes bytes (4, 8 or 16), and sets the others to 0. `valid` may be less than Bytes only
+ * Copies the first `valid` of Bytes bytes (8 or 16), and sets the others to 0. `valid` may be less than Bytes only
  * if Bytes is 16. (compute-sanitizer memcheck takes the asynchronous form for a read of all 16 bytes, so it reports an
  * array that ends within them.) */
 template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid = Bytes) {
@@ -6027,7 +6023,7 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
   else
     gk__ptx_cp_async_if<Bytes>(1, gk__shared_address(dest), source);
 #else
-  typedef gk__vector<unsigned, (Bytes + 3) / 4> vector; /* Bytes is 2 only in code that never runs */
+  typedef gk__vector<unsigned, Bytes / 4> vector;
   vector x = {};
   if (valid == Bytes)
     x = *static_cast<const vector *>(source);
@@ -6038,14 +6034,6 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
       x.value[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
     }
   *static_cast<vector *>(dest) = x;
-#endif
-}
-/* The copy of all Bytes bytes, if `condition` is not 0, without a branch. */
-template <int Bytes> GK__D void gk__copy_async_if(unsigned condition, void *dest, const void *source) {
-#if GK__HAS_CP_ASYNC
-  gk__ptx_cp_async_if<Bytes>(condition, gk__shared_address(dest), source);
-#else
-  if (condition != 0) gk__copy_async<Bytes>(dest, source);
 #endif
 }
 
@@ -6191,8 +6179,10 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       vector_type *const in_registers = reinterpret_cast<vector_type *>(held) + (async ? 0 : v);
       const unsigned condition = All ? 1 : copied & 1u << v;
       if (async) {
-        gk__copy_async_if<static_cast<int>(sizeof(vector_type))>(condition,
-                                                                 dest + shared_offset<KMajor>(row_idx, col_idx), from);
+#if GK__HAS_CP_ASYNC
+        gk__ptx_cp_async_if<static_cast<int>(sizeof(vector_type))>(
+            condition, gk__shared_address(dest + shared_offset<KMajor>(row_idx, col_idx)), from);
+#endif
       } else if (condition == 0) {
         continue;
       } else if (!Store) {
@@ -6427,7 +6417,7 @@ template <class Config> GK__D void gk__end_of_step() {
 struct gk__raster_tile {
   unsigned row_idx, col_idx;
   GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned rows_at_most = 8) {
-    const unsigned group_rows = tiles_m < rows_at_most ? tiles_m : rows_at_most; /* at most tiles_m tiles_n below */
+    const unsigned group_rows = tiles_m < rows_at_most ? tiles_m : rows_at_most; /* <= tiles_m: no overflow below */
     const unsigned first_row = index / (group_rows * tiles_n) * group_rows, in_group = index % (group_rows * tiles_n);
     const unsigned row_count = tiles_m - first_row < group_rows ? tiles_m - first_row : group_rows;
     row_idx = first_row + in_group % row_count;
@@ -6524,7 +6514,7 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
       partition_end += partition_steps;
     }
     const int k_left = k_to_load + (stages - 1) * tile_depth; /* to multiply */
-    const int next_stage = read_offset + stage_items == ring_items ? stage_items - ring_items : stage_items;
+    const int to_next_stage = read_offset + stage_items == ring_items ? stage_items - ring_items : stage_items;
     Acc *const stage = ring + write_offset;
     if (k_left >= tile_depth) {
       /* The fragment of one multiply_step() is loaded while the one before it is multiplied, also across the barrier.
@@ -6537,8 +6527,8 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
             b.store(stage + OperandA::items, ldb, k_to_load);
           }
           gk__end_of_step<Config>();
-          acc.a_tile += next_stage;
-          acc.b_tile += next_stage;
+          acc.a_tile += to_next_stage;
+          acc.b_tile += to_next_stage;
         }
         acc.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, tile_depth);
         if (s == a_step && k_to_load > 0) a.fetch_in_loop(stage, lda, k_to_load);
@@ -6555,13 +6545,13 @@ GK__D void gk__multiply_partitions(Sums &acc, OperandA &a, OperandB &b, size_t l
     }
     k_to_load -= tile_depth;
     write_offset = gk__next_stage(write_offset, stage_items, ring_items);
-    read_offset += next_stage;
+    read_offset += to_next_stage;
   }
   if (Config::groups == 1 && steps > partition_steps) gk__end_partition(acc, ring + ring_items, false, true);
 }
 
 /* Stores a work tile by Tile::store, to C or to the matrix of its partition. If both have the same type and there is no
- * functor, it is one path in the code. */
+ * functor, one instance of Tile::store serves both. */
 template <class Tile, class Values, class Out, class Acc, class Func, class... Where>
 GK__D void gk__store_work_tile(const Values &values, const gk__matmul_output<Out, Acc, Func> &p,
                                const gk__work_tile &work, Where... where) {
@@ -6619,10 +6609,10 @@ struct gk__swizzled_boxes {
     return word_idx / 8 * (box_rows * 8) + row_idx * 8 + (word_idx % 8 ^ row_idx % 8);
   }
 };
-/* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. Compared with
- * storing accumulators from registers the code is a third. Rows of C may begin at any address: if they are not aligned,
- * elements are stored one by one. Aligned vectors of C, each put together from two of the tile, take 0.98 to 1.03 of
- * the time (H200). */
+/* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. The code is a
+ * third as long as code that stores accumulators from registers. Rows of C may begin at any address: if they are not
+ * aligned, elements are stored one by one. Aligned vectors of C, each put together from two of the tile, take 0.98 to
+ * 1.03 of the time (H200). */
 template <int Rows, int Cols, int Threads, class Layout = gk__padded_rows<Rows, Cols>> struct gk__shared_tile : Layout {
   /* Stores those vectors of Width elements that are in the matrix, with adjacent threads on adjacent ones. The
    * epilogue's matrix begins at the tile. */
@@ -6846,7 +6836,7 @@ __global__ void __launch_bounds__(gk__small_block::sums::thread_count, GK__RESID
  * with the FMAs of other warps.
  *
  * A thread has 16 x 8 accumulators. Both operands are MN-major when they are multiplied, for the sake of the register
- * banks (see "Strict products: Hopper"). A is K-major in global memory, so each stage of it is transposed: cp.async
+ * banks (see "Floats on Hopper"). A is K-major in global memory, so each stage of it is transposed: cp.async
  * writes its rows to a staging buffer, swizzled, and a lane then transposes squares of 4 x 4 to the A tile. The four
  * rows of a square are 16 apart. */
 
@@ -7039,9 +7029,9 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 /* --- Targets of the build ---------------------------------------------------------------------------------------*/
 
 /* GK__HOPPER_BUILD: a target of this build is Hopper. The host's code is compiled for all targets at once, and each
- * kernel costs it time, so other builds have none of Hopper's kernels. GK__PASS_SM_90, GK__PASS_SM_90A: nvcc now
- * compiles device code for sm_90 or sm_90a; for sm_90a. CUDA 12.0 has no st.async, and for a debugger (-G) wgmma would
- * be in functions that are called; so their code for sm_90a is that for sm_90. */
+ * kernel costs it time, so other builds have none of Hopper's kernels. GK__PASS_SM_90: nvcc now compiles device code
+ * for sm_90 or sm_90a. GK__PASS_SM_90A: for sm_90a. CUDA 12.0 has no st.async, and for a debugger (-G) wgmma would be
+ * in functions that are called. So with either of them code for sm_90a is compiled as for sm_90. */
 #define GK__IS_HOPPER(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                      \
   ((a1) / 10 == 90 || (a2) / 10 == 90 || (a3) / 10 == 90 || (a4) / 10 == 90 || (a5) / 10 == 90 || (a6) / 10 == 90 ||   \
    (a7) / 10 == 90 || (a8) / 10 == 90 || (a9) / 10 == 90 || (a10) / 10 == 90 || (a11) / 10 == 90 ||                    \
@@ -7221,22 +7211,6 @@ GK__D void gk__f64_multiply_stage(const Stage &stage, Sums *sums, const Fragment
       if (More) stage.load(next, *pipe, l);
   }
 }
-/* The last stage, of which only the first `rest` k exist. A is replaced by -0 and B by 0 past these: adding their
- * product changes no accumulator. */
-template <class Stage, class Sums, class Fragment>
-GK__D void gk__f64_multiply_rest(const Stage &stage, Sums *sums, Fragment *f, typename Stage::pipeline *pipe,
-                                 int rest) {
-  gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
-  GK__UNROLL
-  for (int l = 0; l < Stage::load_count; l++) {
-    stage.load(f, *pipe, l);
-    if (l % Stage::quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest)
-      stage.operand(f, l) = l < Stage::a_count ? -0.0 : 0.0;
-  }
-  sums->multiply_step(*f);
-  gk__ptx_mbarrier_arrive(pipe->empty_barrier());
-  pipe->advance();
-}
 template <class Stage, class Sums>
 GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipeline *pipe, int k) {
   typename Sums::fragment fragment[2];
@@ -7258,7 +7232,19 @@ GK__D void gk__f64_consume(const Stage &stage, Sums *sums, typename Stage::pipel
   } else if (stages == 1) {
     gk__f64_multiply_stage<false>(stage, sums, fragment[0], &fragment[1], pipe);
   }
-  if (rest) gk__f64_multiply_rest(stage, sums, &fragment[0], pipe, rest);
+  if (rest == 0) return;
+  /* The last stage, of which only the first `rest` k exist. Past these A is replaced by -0 and B by 0: adding their
+   * product changes no accumulator. */
+  gk__ptx_mbarrier_wait_parity(pipe->full_barrier(), pipe->phase);
+  GK__UNROLL
+  for (int l = 0; l < Stage::load_count; l++) {
+    stage.load(&fragment[0], *pipe, l);
+    if (l % Stage::quads * 4 + static_cast<int>(threadIdx.x % 4) >= rest)
+      stage.operand(&fragment[0], l) = l < Stage::a_count ? -0.0 : 0.0;
+  }
+  sums->multiply_step(fragment[0]);
+  gk__ptx_mbarrier_arrive(pipe->empty_barrier());
+  pipe->advance();
 }
 /* Ends a partition where the sums are in registers, too. */
 template <class Sums>
@@ -7347,10 +7333,10 @@ __global__ void __launch_bounds__(Shape::producers + Shape::consumers, Shape::re
 /* --- Thin products ------------------------------------------------------------------------------------------------
  *
  * One operand has up to four rows (or columns), and nearly all of the time goes into reading the other one, once. A
- * block computes 32 of that one's columns (64 of half types), for one partition of k. Its threads form 32 groups that
- * share k: group i multiplies every 32nd quad of k, from the i-th on. A group is one lane of each warp if the columns
- * are K-major, and eight consecutive threads if they are MN-major; either way a warp reads whole lines. A tree adds up
- * the accumulators of the groups. */
+ * block computes 32 of that one's columns (64 of half types), for one partition of k. Its threads form 32 groups, which
+ * divide k (sliced-K): group i multiplies every 32nd quad (four consecutive k), from the i-th on. A group is one lane
+ * of each warp if the columns are K-major, and eight consecutive threads if they are MN-major; either way a warp reads
+ * whole lines. A tree adds up the accumulators of the groups. */
 
 enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_K_GROUPS = 32, GK__THIN_ROWS = 4 };
 
@@ -7373,7 +7359,7 @@ template <class Args> struct gk__thin_args {
   gk__thin_operand<typename Args::item_type> x, y; /* x: the few rows; y: the many columns */
   size_t row_count, col_count;
   bool transposed; /* C^T is computed */
-  bool in_ring;    /* whether shared memory has room for it */
+  bool in_ring;    /* operands pass through a ring: they are half types, and shared memory has room for it */
   gk__thin_args(const Args &p, bool is_transposed)
       : product(p), row_count(p.m), col_count(p.n), transposed(is_transposed), in_ring(false) {
     x = {p.a, p.trans_a ? 1 : p.lda, p.trans_a ? p.lda : 1, p.stride_a};
@@ -7386,7 +7372,8 @@ template <class Args> struct gk__thin_args {
 
 /* Count elements of one operand, `stride` apart. */
 template <class Item, int Count> struct gk__thin_vector {
-  static const int bytes = Count * static_cast<int>(sizeof(Item)), word_bytes = bytes < 16 ? bytes : 16;
+  /* copy_bytes: of a copy to the ring, which only half types use. Their vectors have at most 16 bytes. */
+  static const int bytes = Count * static_cast<int>(sizeof(Item)), copy_bytes = bytes < 16 ? bytes : 16;
   gk__vector<Item, Count> items;
   /* Loads the first item_count elements; the others become zeros. */
   GK__D void load(const Item *from, size_t stride, int item_count) {
@@ -7402,8 +7389,6 @@ template <class Item, int Count> struct gk__thin_vector {
     for (int i = 0; i < word_count; i++) words[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
     memcpy(static_cast<void *>(&items), words, sizeof(items));
   }
-  /* Through the ring, which only half types use: a vector of them has at most 16 bytes. */
-  static GK__D void copy_to_ring(unsigned char *dest, const Item *from) { gk__copy_async<word_bytes>(dest, from); }
   GK__D void load_from_ring(const unsigned char *from) {
     const gk__vector<unsigned, bytes / 4> words = *reinterpret_cast<const gk__vector<unsigned, bytes / 4> *>(from);
     memcpy(static_cast<void *>(&items), &words, sizeof(items));
@@ -7477,11 +7462,11 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
                                  size_t x_row, int row_count, bool copies_x) {
     GK__UNROLL
     for (int i = 0; i < vector_count; i++)
-      y_vector::copy_to_ring(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
+      gk__copy_async<y_vector::copy_bytes>(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
       if (copies_x && r < row_count)
-        x_vector::copy_to_ring(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
+        gk__copy_async<x_vector::copy_bytes>(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
   }
   GK__D void load_from_ring(const unsigned char *stage, int row_count, bool has_x) {
     GK__UNROLL
@@ -7562,8 +7547,8 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
   }
 }
 
-/* Adds the sums of the 32 groups as a tree, to shared[row][column]. Those of a group are in an order of its own, by the
- * XOR of its index: threads that are neighbours because their groups are then store to different banks. */
+/* Adds the sums of the 32 groups as a tree, to shared[row][column]. The positions of the sums of a group are permuted
+ * by an XOR with its index, so that neighbouring threads of different groups store to different banks. */
 template <int Rows, int Cols, class Acc>
 GK__D void gk__thin_reduce(const Acc (&sum)[Rows][Cols], Acc *shared, int k_group, int first_col) {
   const int block_cols = 8 * Cols, pitch = Rows * block_cols;
@@ -7668,8 +7653,8 @@ struct gk__product_call {
   size_t bytes = 0;
   unsigned char *work = NULL; /* the work area, with room for at_once products */
   size_t at_once = 0;
-  gk__product_call(const gk_scratch *scratch, cudaStream_t launches, const gk__matmul_gpu &device = gk__matmul_gpu())
-      : given(scratch), stream(launches), gpu(device) {}
+  gk__product_call(const gk_scratch *scratch, cudaStream_t on_stream, const gk__matmul_gpu &on_gpu = gk__matmul_gpu())
+      : given(scratch), stream(on_stream), gpu(on_gpu) {}
   /* Records a launch that computes `products` of a batch at once if the memory allows, and at least one. */
   void measure(size_t product_bytes, size_t products) {
     const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
@@ -7782,7 +7767,7 @@ cudaError_t gk__launch_panels(const Args &p, size_t tile_m, size_t tile_n, size_
     if (most_tiles > most) most_tiles = most;
   }
   if (most_tiles == 0) most_tiles = 1;
-  /* Each launch computes up to eight rows of tiles, or more whole ones, so that its tiles share operands in L2. */
+  /* Each launch computes up to eight rows of tiles, more if whole rows fit, so that its tiles share operands in L2. */
   const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
   size_t launch_tiles_m = tiles_m < most_rows ? tiles_m : most_rows, launch_tiles_n = most_tiles / launch_tiles_m;
   if (launch_tiles_n >= tiles_n) {
@@ -7839,10 +7824,10 @@ cudaError_t gk__matmul_tiles(const gk__tile_kernel<Args> &tile_kernel, const Arg
  * Hopper's kernels can read an unaligned K-major A, and small products have a kernel that reads any operand. tf32 is
  * rounded as it is loaded, by TMA or by the reader of fragments. */
 
-/* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). For wgmma: the kind
- * of its instruction; map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7 FLOAT32,
- * 9 BFLOAT16, and 11 TFLOAT32, to which TMA rounds floats). The half-precision types may be incomplete here: emulated
- * fp32 uses __nv_bfloat16 in files that do not include its header. */
+/* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). For wgmma: kind, the
+ * Kind of gk__ptx_wgmma; map, operand: the CUtensorMapDataType of C, and that of A and B (cuda.h: 6 is FLOAT16, 7
+ * FLOAT32, 9 BFLOAT16, and 11 TFLOAT32, to which TMA rounds floats). The half-precision types may be incomplete here:
+ * emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
 template <class Element> struct gk__tensor_type;
 template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75, kind = 0, map = 6, operand = 6; };
 template <> struct gk__tensor_type<__nv_bfloat16> {
@@ -8134,18 +8119,17 @@ __global__ void __launch_bounds__(gk__prepare_threads,
     }
     /* The first vector of this thread. */
     const unsigned x = threadIdx.x % p.tiling.threads_x, y = threadIdx.x / p.tiling.threads_x;
-    const size_t row_idx =
-        static_cast<size_t>(in_matrix / p.tiling.tiles_x) * (p.tiling.threads_y * p.tiling.rows_per_thread) + y;
+    const unsigned rows_per_pass = p.tiling.threads_y, tile_rows = p.tiling.rows_per_thread * rows_per_pass;
+    const size_t row_idx = static_cast<size_t>(in_matrix / p.tiling.tiles_x) * tile_rows + y;
     const size_t col_idx =
         (static_cast<size_t>(in_matrix % p.tiling.tiles_x) * p.tiling.threads_x + x) * prepared::items;
-    if (col_idx >= p.col_count || y >= p.tiling.threads_y) continue;
+    if (col_idx >= p.col_count || y >= rows_per_pass) continue;
     const Item *const begin = p.from + matrix * p.stride;
     const Item *const end = begin + (p.row_count - 1) * p.leading_dim + p.col_count;
     const Item *from = begin + row_idx * p.leading_dim;
     unsigned char *dest = p.dest + matrix * p.to_stride + row_idx * p.to_ld + col_idx * prepared::item_bytes;
     /* Rows from this thread's first one on, at most those of a work tile. Every threads_y-th is its own. */
     const size_t rows_left = p.row_count > row_idx ? p.row_count - row_idx : 0;
-    const unsigned tile_rows = p.tiling.rows_per_thread * p.tiling.threads_y, rows_per_pass = p.tiling.threads_y;
     const unsigned row_count = rows_left < tile_rows ? static_cast<unsigned>(rows_left) : tile_rows;
     GK__UNROLL_BY(1)
     for (unsigned done = 0; done < row_count; done += prepared::rows_per_load * rows_per_pass) {
@@ -8226,8 +8210,6 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
  * 16-byte words of a row are permuted within 128 bytes (word index XOR row index), so that ldmatrix, which reads eight
  * rows at a time, has no bank conflicts in either order. One MMA step covers 32 bytes of k for every type.
  *
- * If a product has few tiles and a long k, k is split into partitions, and a second kernel reduces the partials.
- *
  * The CPU stand-in runs the same kernel, with ldmatrix and mma.sync emulated by shuffles. */
 
 /* ldmatrix.x4: loads four matrices of 8 x 8 halves, or 8 x 4 floats. Lane l passes the address of row l % 8 of matrix
@@ -8282,9 +8264,8 @@ template <> GK__D float gk__element_of_word<__nv_bfloat16>(unsigned word, int i)
   return __uint_as_float(i ? word & 0xffff0000u : word << 16);
 }
 template <> GK__D float gk__element_of_word<float>(unsigned word, int) { return __uint_as_float(word); }
-/* Emulation for the stand-in: one sequence of FMAs in the order of k for each accumulator. The order in hardware
- * differs, so the bits may differ, too. Lanes 4 g to 4 g + 3 hold rows g and g + 8 of A; four lanes hold a column of B.
- */
+/* Emulation for the stand-in: one sequence of FMAs in the order of k for each accumulator. The hardware has another
+ * order, so the bits may differ. Lanes 4 g to 4 g + 3 hold rows g and g + 8 of A; four lanes hold a column of B. */
 template <class Element> GK__D void gk__mma_sync(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   const unsigned lane_id = gk_lane();
   unsigned long long x[2][4], y[2][4]; /* two words each, so that there are fewer shuffles */
@@ -8303,14 +8284,6 @@ template <class Element> GK__D void gk__mma_sync(float (&d)[4], const unsigned (
       }
 }
 #endif
-
-/* Two elements of a half type in 32 bits, of which x is the lower. */
-template <class Element> GK__D unsigned gk__pack_pair(float x, float y) {
-  const Element both[2] = {gk__convert<Element, float>::from(x), gk__convert<Element, float>::from(y)};
-  unsigned word;
-  memcpy(&word, both, sizeof(word));
-  return word;
-}
 
 /* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
@@ -8394,8 +8367,7 @@ template <class Element, int Outer, int Threads, int Terms, int Order> struct gk
   }
   /* Loads one more stage, or nothing if there is none. First: the first stage, with the rest of k and zeros. There are
    * no branches, so that the compiler can schedule the copies between MMA instructions. A word of an MN-major operand
-   * may extend beyond the end of its row. It is in the array, because another row follows, except in the first stage.
-   * */
+   * may extend beyond the end of its row: into the next row. Only in the first stage there may be no next row. */
   template <bool First> GK__D void load(unsigned char *stage, bool exists = true) {
     const unsigned row_limit = exists ? row_count : 0, k_left = first_k < rest ? rest - first_k : 0;
     const unsigned valid = !First ? 16 : k_major && k_left < word_items ? k_left * element_bytes : bytes;
@@ -8643,7 +8615,7 @@ struct gk__mma_cost {
     return start + static_cast<double>(stage_count) * (all_blocks > stage ? all_blocks : stage);
   }
 };
-/* Blocks that a multiprocessor holds at once; approximately, as the limit of a block stands for its memory. */
+/* Blocks that a multiprocessor holds at once. An estimate: its shared memory is taken to be the limit of a block. */
 inline size_t gk__resident_blocks(const gk__mma_tile &mma_tile, const gk__mma_cost &cost, const gk__matmul_gpu &gpu) {
   const size_t fit = static_cast<size_t>(gpu.smem_limit) / mma_tile.smem;
   return fit < cost.blocks ? fit : cost.blocks;
@@ -8740,8 +8712,8 @@ template <int Products, class Element> gk__mma_tile gk__mma_tile_at(int config) 
   return gk__mma_tile_of<Element, typename tiles::middle_config>();
 }
 static_assert(gk__mma_tiles<1, float>::small_config::bm == 64 && gk__mma_tiles<1, float>::large<0, 0>::bm != 64,
-              "gk__has_mma_code knows the small tile by its rows");
-/* Whether the code that a GPU runs has this configuration: see gk__has_mma_code. */
+              "gk__mma_kernel knows the small tile of tf32 by its rows");
+/* Whether the code that a GPU runs has this configuration: code for sm_90a has only the small tile of tf32. */
 template <class Element> bool gk__has_mma_tile(int config, const gk__matmul_gpu &gpu) {
   return gpu.tensor_plan != GK_PLAN_WGMMA || (std::is_same<Element, float>::value && config == GK__SMALL_TILE);
 }
@@ -8803,7 +8775,7 @@ template <int Products, class Element> gk__cut_plan<gk__mma_plan> gk__cut_mma_pl
 template <int Products, class Element> gk__cut_plan<gk__mma_plan> gk__cached_mma_plan(const gk__mma_query &query) {
   return gk__cached_plan(query, [](const gk__mma_query &asked) { return gk__cut_mma_plan<Products, Element>(asked); });
 }
-/* Plans a product, and adds the size of its partials to those of the call. The plans are made for the whole batch,
+/* Plans a product, and records in the call how many bytes its partials take. The plans are made for the whole batch,
  * even if the work area holds only a part of it, so that the bits of a product do not depend on the scratch (but where
  * the strict kernel computes it in place of emulated fp32: see gk_matmul_ex). */
 template <int Products, class Element, class Args>
@@ -8818,7 +8790,7 @@ cudaError_t gk__plan_mma(const Args &p, gk__cut_plan<gk__mma_plan> *cut, gk__pro
 
 /* --- Tensor cores: small products -------------------------------------------------------------------------------
  *
- * A block computes a tile of 16 x 16, and its warps share k. In a step a warp multiplies 16 of k. Its lanes load the
+ * A block computes a tile of 16 x 16, and its warps divide k. In a step a warp multiplies 16 of k. Its lanes load the
  * elements from global memory to the registers of mma.sync, one by one. So the operands may begin anywhere, and the
  * product is one launch. The block adds up the partials of its warps in the order of the warps, from shared memory. */
 struct gk__small_mma_tile {
@@ -8952,7 +8924,7 @@ __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small
  * thread has rows g and g + 8 of the 16 rows of its warp (g = lane / 4). Which rows of a box these are is free; the
  * kernel takes adjacent ones: one 8-byte load reads both, and half a warp has no bank conflicts.
  *
- * A K-major A need not be aligned (gk__plan_operands says beside which B). TMA requires that rows are a multiple of 16
+ * A K-major A need not be aligned (gk__plan_operands says for which B). TMA requires that rows are a multiple of 16
  * bytes apart, and reads an additional sector of a row that does not begin at a multiple of 32 bytes. But rows 2, 4, 8
  * or 16 apart are a multiple of 32 bytes apart. So A is split into that many matrices of every 2nd, 4th ... row, and
  * each has its own tiles. A tensor map holds them side by side: a row of the map is that many rows of A. The loads of a
@@ -9019,7 +8991,7 @@ struct gk__wgmma_params {
   unsigned split_shift, longer_count, lead, lda;
   GK__D unsigned row_begin(unsigned matrix_idx) const { return lead + matrix_idx * lda; }
 };
-/* The parameters of all kernels, and C. */
+/* The argument of a kernel: the parameters, whose type is the same for all kernels, and C, whose type is not. */
 template <class Out, class Func> struct gk__wgmma_args : gk__wgmma_params {
   gk__matmul_output<Out, float, Func> output;
   explicit gk__wgmma_args(const gk__matmul_output<Out, float, Func> &of_c) : gk__wgmma_params(), output(of_c) {}
@@ -9037,16 +9009,14 @@ template <int Cols, int Next, int... Fewer> struct gk__wgmma_cols<Cols, Next, Fe
   static const bool has_fewer = true;
   typedef gk__wgmma_cols<Next, Fewer...> fewer;
 };
-/* A kernel configuration. The accumulators of a tile are MmaRows x mma_cols. The launch chooses mma_cols so that tiles
- * fill their last wave. A multiprocessor holds Resident blocks at most. InRegisters: b, which is MN-major, is the first
- * operand of wgmma and goes through registers. So the accumulators have the columns of the tile as their rows. */
+/* A kernel configuration. The accumulators of a tile are MmaRows x mma_cols. The planner chooses mma_cols for each
+ * product (gk__wgmma_choose). A multiprocessor holds Resident blocks at most. InRegisters: b, which is MN-major, is the
+ * first operand of wgmma and goes through registers. So the accumulators have the columns of the tile as their rows. */
 template <int Products, bool InRegisters, int MmaRows, int Resident, class Cols> struct gk__wgmma_shape {
   typedef std::integral_constant<bool, InRegisters> in_registers;
   typedef Cols col_options;
   static const int products = Products, terms = Products > 1 ? GK__BF16_TERMS : 1, resident = Resident;
   static const int mma_rows = MmaRows, most_cols = Cols::most;
-  static const int most_tile_rows = InRegisters ? most_cols : MmaRows,
-                   most_tile_cols = InRegisters ? MmaRows : most_cols;
   static const int consumers = MmaRows / 64, thread_count = 128 * (consumers + 1); /* a warpgroup has 64 rows */
   static const int acc_count = most_cols / 2;                                      /* accumulators of a thread */
   static const int staging_bytes = consumers * 2 * gk__swizzled_boxes::box_bytes; /* two boxes of C for each consumer */
@@ -9071,14 +9041,14 @@ template <int Products, bool InRegisters, int MmaRows, int Resident, class Cols>
 GK__D uint64_t gk__wgmma_descriptor(unsigned address) {
   return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
-/* Waits for all wgmma of this warpgroup. The barriers keep the compiler from reading the accumulators earlier. */
+/* Waits for all wgmma of this warpgroup. gk__forget keeps the compiler from reading the accumulators earlier. */
 template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
   gk__ptx_wgmma_wait_group<0>();
   GK__UNROLL
   for (int i = 0; i < Count; i++) gk__forget(&acc[i]);
 }
 
-/* The pipeline state of a warpgroup. The size of a stage depends on the tile. */
+/* The pipeline state of a warpgroup. StageBytes is 0, because the size of a stage depends on the tile. */
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
   unsigned mma_cols, stage_bytes;
   unsigned slabs_stored; /* of C, by this warpgroup */
@@ -9118,7 +9088,8 @@ template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
 struct gk__wgmma_work_tile {
   unsigned batch, matrix_idx, row_idx, col_idx;
 };
-/* The k blocks of this block. Elements begin ... end - 1, counted from k block 0, are in the row of A. */
+/* The k blocks of this block. Elements begin ... end - 1, counted from k block 0, are in the row of A. k block 0 begins
+ * at a sector of 32 bytes, which is depth / 4 elements. */
 struct gk__wgmma_k_range {
   unsigned first_block, block_count, begin, end;
 };
@@ -9149,7 +9120,7 @@ template <class Shape, class Element, bool OfB>
 GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned depth = 128 / gk__tensor_type<Element>::bytes, box_outer = depth; /* box_outer: MN-major */
   const unsigned tile_outer = OfB ? Shape::tile_cols(pipe.mma_cols) : Shape::tile_rows(pipe.mma_cols),
-                 most_outer = OfB ? Shape::most_tile_cols : Shape::most_tile_rows,
+                 most_outer = OfB ? Shape::tile_cols(Shape::most_cols) : Shape::tile_rows(Shape::most_cols),
                  term_bytes = Shape::operand_bytes(tile_outer);
   const bool k_major = OfB ? p.b_k_major : p.a_k_major, shared = (OfB ? p.cluster.row_shift : p.cluster.col_shift) > 0;
   /* The blocks that share it: this one, and that of the other row (b) or column (a). */
@@ -9284,12 +9255,12 @@ GK__D unsigned gk__register_operand_word() {
 
 /* The same with b in registers. Four wgmma of 8 k are in flight, each with its own fragment of b. */
 template <class Shape, class Element, class Cols = typename Shape::col_options>
-GK__D void gk__wgmma_multiply_in_order(std::true_type in_registers, const gk__wgmma_params &p,
-                                       float (&acc)[Shape::acc_count], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
-                                       unsigned first_k_block, unsigned end_k_block) {
+GK__D void gk__wgmma_main_loop(std::true_type in_registers, const gk__wgmma_params &p, float (&acc)[Shape::acc_count],
+                               gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_k_block,
+                               unsigned end_k_block) {
   if (Cols::has_fewer && pipe.mma_cols < Cols::most)
-    return gk__wgmma_multiply_in_order<Shape, Element, typename Cols::fewer>(in_registers, p, acc, pipe, group,
-                                                                             first_k_block, end_k_block);
+    return gk__wgmma_main_loop<Shape, Element, typename Cols::fewer>(in_registers, p, acc, pipe, group, first_k_block,
+                                                                     end_k_block);
   float(&sums)[Cols::most / 2] = reinterpret_cast<float(&)[Cols::most / 2]>(acc); /* the first ones */
   /* Else the addresses of all main loops are in registers at once, and spill. */
   const bool has_others = Shape::col_options::has_fewer;
@@ -9323,20 +9294,20 @@ GK__D void gk__wgmma_multiply_in_order(std::true_type in_registers, const gk__wg
   if (end_k_block > first_k_block) pipe.release(last_stage);
 }
 
-/* The main loop with both operands in shared memory, for their storage orders. */
+/* The main loop with both operands in shared memory, for their storage orders. tf32 (kind 2) is K-major there. */
 template <class Shape, class Element>
-GK__D void gk__wgmma_multiply_in_order(std::false_type, const gk__wgmma_params &p, float (&acc)[Shape::acc_count],
-                                       gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_block,
-                                       unsigned end) {
-  const int kind = gk__tensor_type<Element>::kind;
+GK__D void gk__wgmma_main_loop(std::false_type, const gk__wgmma_params &p, float (&acc)[Shape::acc_count],
+                               gk__wgmma_pipeline<Shape> &pipe, unsigned group, unsigned first_k_block,
+                               unsigned end_k_block) {
+  const int kind = gk__tensor_type<Element>::kind, mn_major = kind == 2 ? 0 : 1;
   if (kind == 2 || (p.a_k_major && p.b_k_major))
-    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, first_block, end);
+    gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, group, first_k_block, end_k_block);
   else if (p.a_k_major)
-    gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, group, first_block, end);
+    gk__wgmma_multiply<Shape, kind, 0, mn_major>(acc, pipe, group, first_k_block, end_k_block);
   else if (p.b_k_major)
-    gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, group, first_block, end);
+    gk__wgmma_multiply<Shape, kind, mn_major, 0>(acc, pipe, group, first_k_block, end_k_block);
   else
-    gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, group, first_block, end);
+    gk__wgmma_multiply<Shape, kind, mn_major, mn_major>(acc, pipe, group, first_k_block, end_k_block);
 }
 /* The product of a work tile. If A is split, its first and last k blocks hold elements of other rows, so the main loop
  * runs again for the last one. */
@@ -9357,7 +9328,7 @@ GK__D void gk__wgmma_multiply_tile(const gk__wgmma_params &p, float (&acc)[Shape
       gk__wgmma_clear_outside<Shape, Element>(pipe, range, done);
       if (done + 1 < block_count) end = block_count - 1;
     }
-    gk__wgmma_multiply_in_order<Shape, Element>(typename Shape::in_registers(), p, acc, pipe, group, done, end);
+    gk__wgmma_main_loop<Shape, Element>(typename Shape::in_registers(), p, acc, pipe, group, done, end);
     done = end;
   } while (done < block_count);
 }
@@ -9391,6 +9362,13 @@ GK__D void gk__store_quads(const float *acc, const gk__quad_layout &layout, unsi
     *reinterpret_cast<gk__vector<float, 2> *>(boxes + word * 16 + col_idx % 4 * 4) =
         layout.pair_of(acc + i / 2 * 4, i % 2);
   }
+}
+/* Two elements of a half type in 32 bits, of which x is the lower. */
+template <class Element> GK__D unsigned gk__pack_pair(float x, float y) {
+  const Element both[2] = {gk__convert<Element, float>::from(x), gk__convert<Element, float>::from(y)};
+  unsigned word;
+  memcpy(&word, both, sizeof(word));
+  return word;
 }
 /* Stores accumulators of a warpgroup to a slab, 8 KiB of C in shared memory: one box of 64 rows, or two of 32 rows if
  * the tile is transposed. They are those of eight quads of a thread, if they are rounded to half types, else four. */
@@ -9720,8 +9698,7 @@ template <class Out, class Func> struct gk__wgmma_tile_kernel {
 };
 template <class Shape, class Element, class Out, class Func>
 gk__wgmma_tile_kernel<Out, Func> gk__wgmma_tile_kernel_of(unsigned mma_cols) {
-  const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>);
-  return {kernel,
+  return {GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out, Func>),
           mma_cols,
           Shape::tile_rows(mma_cols),
           Shape::tile_cols(mma_cols),
@@ -9769,12 +9746,6 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.b_box = box_of(col_count, tile_cols, cluster.row_shift);
   p.last_row = last_of(a, row_count, tile_rows);
   p.last_col = last_of(b, col_count, tile_cols);
-  const bool mapped =
-      gk__map_a(&p, a, row_count, x.k, x.batch, tile_kernel.terms) &&
-      gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.terms, p.b_box, cluster.row_shift) &&
-      (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, out_type::bytes, x.c, x.n, x.m / split, x.ldc * split,
-                                           x.batch, x.stride_c, split, x.ldc, transposed ? 32 : 64));
-  if (!mapped) return false;
   p.mma_cols = tile_kernel.mma_cols;
   p.k = static_cast<unsigned>(x.k);
   p.row_count = static_cast<unsigned>(row_count);
@@ -9789,7 +9760,10 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.b_k_major = b.k_major;
   p.a_batched = a.stride_batch && x.batch > 1;
   p.b_batched = b.stride_batch && x.batch > 1;
-  return true;
+  return gk__map_a(&p, a, row_count, x.k, x.batch, tile_kernel.terms) &&
+         gk__map_operand(&p.b, b, col_count, x.k, x.batch, tile_kernel.terms, p.b_box, cluster.row_shift) &&
+         (!p.tma_store || gk__make_tensor_map(&p.c, out_type::map, bytes, x.c, x.n, x.m / split, x.ldc * split, x.batch,
+                                              x.stride_c, split, x.ldc, transposed ? 32 : 64));
 }
 /* Launches the kernel, as often as needed. The blocks are persistent. Those that split the k of their tiles have one
  * each, because gk__cluster_reduce uses its barrier and the room of the operands once. */
@@ -9808,10 +9782,10 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const
   const size_t most = x.limited(size_t(clusters) * size * resident);
   const unsigned at_once = most > size ? static_cast<unsigned>(most / size) : 1;
   /* Blocks that begin together read the same operands from L2 at the same time. Persistent blocks drift apart, so a
-   * launch has as many waves of tiles as make 768 stages of k. In one launch, 16384 x 16384 x 16384 takes 1.64 (tf32)
+   * launch has as many waves of tiles as make 768 k blocks. In one launch, 16384 x 16384 x 16384 takes 1.64 (tf32)
    * and 1.21 (bf16) times as long, 12000 x 12000 x 12000 1.3; of 102 products none takes less than 0.98 (H100). */
-  const unsigned launch_stages = 768;
-  const unsigned launch_tiles = at_once * (cluster.k_shift > 0 ? 1 : gk_ceil_div(launch_stages, p.k_blocks));
+  const unsigned launch_k_blocks = 768;
+  const unsigned launch_tiles = at_once * (cluster.k_shift > 0 ? 1 : gk_ceil_div(launch_k_blocks, p.k_blocks));
   tile_kernel.kernel.cluster_blocks = size;
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, blocks = left < at_once ? left : at_once;
@@ -9897,30 +9871,31 @@ inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_group
  * `make bench-refit` fits only the other kernels. Choices take 2.3 % (half types), 1.2 % (tf32 with K-major operands),
  * 0.9 % (other tf32) and 0.7 % (emulated fp32) longer than the best plan that was measured. If fitted to half of the
  * products, they take 2.4, 1.5 and 1.0 % longer for the others. */
-inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &costs,
+inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &of_tile,
                                          const gk__wgmma_cluster &cluster) {
-  const size_t row_groups = gk__tile_count(query.row_count(), costs.row_count << cluster.row_shift),
-               col_groups = gk__tile_count(query.col_count(), costs.col_count << cluster.col_shift),
+  const size_t row_groups = gk__tile_count(query.row_count(), of_tile.row_count << cluster.row_shift),
+               col_groups = gk__tile_count(query.col_count(), of_tile.col_count << cluster.col_shift),
                all = row_groups * col_groups * query.split * query.batch;
   const unsigned cluster_size = cluster.size();
   const size_t at_once = gk__clusters_at_once(query.sms, cluster_size);
   if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
   if (all > at_once && (cluster_size > 2 || cluster.k_shift > 0)) return ~0ull;
-  if (costs.mma_cols / 8 & ((1u << cluster.k_shift) - 1)) return ~0ull; /* the blocks divide the quads of a thread */
+  if (of_tile.mma_cols / 8 & ((1u << cluster.k_shift) - 1)) return ~0ull; /* the blocks divide the quads of a thread */
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
-  const size_t col_time = query.col_time + (costs.col_count % query.box_cols ? 23 : 0);
+  const size_t col_time = query.col_time + (of_tile.col_count % query.box_cols ? 23 : 0);
   const size_t load_time = /* in 1/100 ns */
-      (costs.row_count * query.row_time * (cluster.col_shift ? 69 : 100) +
-       gk_round_up(costs.col_count, static_cast<size_t>(query.box_cols)) * col_time * (cluster.row_shift ? 55 : 100)) /
+      (of_tile.row_count * query.row_time * (cluster.col_shift ? 69 : 100) +
+       gk_round_up(of_tile.col_count, static_cast<size_t>(query.box_cols)) * col_time *
+           (cluster.row_shift ? 55 : 100)) /
       100 * busy_sms / query.sms;
-  const size_t k_block_time = costs.k_block_time + load_time / 100;
+  const size_t k_block_time = of_tile.k_block_time + load_time / 100;
   /* The barriers, and if the blocks split k, for each 1024 accumulators to send and to reduce those of this block. */
-  const size_t tile_items = costs.row_count * costs.col_count,
+  const size_t tile_items = of_tile.row_count * of_tile.col_count,
                split_time = 615 + tile_items / 1024 * (69 + (165u >> cluster.k_shift)),
                cluster_time = (cluster.tile_shift() > 0 ? 98 : 0) + (cluster.k_shift > 0 ? split_time : 0);
   const double tiles_time = static_cast<double>(
       gk_ceil_div(all, at_once) *
-      (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + costs.overhead + cluster_time));
+      (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + of_tile.overhead + cluster_time));
   /* The two overlap, but not wholly. */
   const double x = tiles_time * tiles_time, y = gk__wgmma_read_time(query, row_groups, col_groups, cluster);
   return static_cast<unsigned long long>(sqrt(sqrt(x * x + y * y * y * y)));
@@ -9931,12 +9906,12 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_cos
   gk__wgmma_choice best = {0, 0, {0, 0, 0}, ~0ull};
   for (int i = 0; i < kernel_count; i++)
     for (unsigned option = 0; option < kernel_costs[i].option_count; option++) {
-      const gk__wgmma_tile_cost costs = kernel_costs[i].tile_cost(option);
+      const gk__wgmma_tile_cost of_tile = kernel_costs[i].tile_cost(option);
       for (unsigned code = 0; code < 16; code++) {
         const gk__wgmma_cluster cluster = {code / 4, code / 2 % 2, code % 2};
         if (cluster.size() > 8) continue;
-        const unsigned long long time = gk__wgmma_time(query, costs, cluster);
-        if (time < best.cost) best = {i, costs.mma_cols, cluster, time};
+        const unsigned long long time = gk__wgmma_time(query, of_tile, cluster);
+        if (time < best.cost) best = {i, of_tile.mma_cols, cluster, time};
       }
     }
   return best;
@@ -9982,9 +9957,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
   template <class Element, class Out, class Func>
   static cudaError_t run(const gk__tensor_args<Element, Out, Func> &p, size_t whole_batch,
                          const gk__product_call &call) {
-    typedef gk__tensor_args<Element, Out, Func> args;
-    typedef gk__wgmma_tile_kernel<Out, Func> tile_kernel;
-    tile_kernel (*const tile_kernels[])(unsigned) = {
+    gk__wgmma_tile_kernel<Out, Func> (*const tile_kernels[])(unsigned) = {
         gk__wgmma_tile_kernel_of<typename Tiles::template shape<Products, InRegisters>, Element, Out, Func>...};
     gk__wgmma_query query = gk__wgmma_query();
     query.m = p.m;
@@ -10000,7 +9973,7 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     query.swapped = InRegisters && !p.a.k_major;
     const gk__cut_plan<gk__wgmma_choice> cut =
         gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
-    return cut.run(p, [&](const args &panel, const gk__wgmma_choice &choice) {
+    return cut.run(p, [&](const gk__tensor_args<Element, Out, Func> &panel, const gk__wgmma_choice &choice) {
       return gk__wgmma_launch(tile_kernels[choice.kernel_idx](choice.mma_cols), panel, choice.cluster, call);
     });
   }
@@ -10045,7 +10018,7 @@ template <int Products, class Element> struct gk__wgmma_tile_set : gk__no_path {
 
 #endif /* GK__HOPPER_BUILD */
 
-/* --- Strict products: Hopper -----------------------------------------------------------------------------------------
+/* --- Floats on Hopper ---------------------------------------------------------------------------------------------
  *
  * A warp-specialised kernel of floats. Consumer threads only multiply: their loop is fused multiply-adds and the
  * shared-memory loads of the fragments, and little else. A register file has two banks. An FMA takes two issue slots if
@@ -10054,12 +10027,12 @@ template <int Products, class Element> struct gk__wgmma_tile_set : gk__no_path {
  * takes an issue slot, and the write-back of its four words delays two more. A block alone on a multiprocessor, with
  * all operands in shared memory, reaches 0.98 of the peak FMA rate without the loads and 0.87 with them.
  *
- * In shared memory both operands are MN-major, as tile[k][row or column]. As many producer threads as consumers load
- * them, one stage of 16 k ahead: four floats each by four loads, at any alignment, stored as one vector. They give most
- * of their registers to the consumers (setmaxnreg, which only code for sm_90a has), and the two meet only at the
- * mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each
- * storage order of the operands has a short loop of its own. TMA would not be faster: with operands that it could
- * load, these blocks take the same time. */
+ * In shared memory both operands are MN-major, as tile[k][row or column]. There are as many producer threads as
+ * consumers. They load a stage of 16 k to registers before its place in the ring is free: four floats each by four
+ * loads, at any alignment, stored as one vector. They give most of their registers to the consumers (setmaxnreg, which
+ * only code for sm_90a has), and the two meet only at the mbarriers of the ring. Every instruction of a producer takes
+ * an issue slot from the consumers, so each storage order of the operands has a short loop of its own. TMA would not be
+ * faster: with operands that it could load, these blocks take the same time. */
 
 /* The accumulators of a thread: eight rows and Fours vectors of four columns, of a warp tile of 32 rows and 32 Fours
  * columns. A block tile has Down x Across warps. The four floats that a producer stores as a vector are neighbours if
@@ -10108,8 +10081,8 @@ template <int Down, int Across, int Fours> struct gk__f32_block {
   static const int producer_registers = 56;
   static const int consumer_registers = 65536 / (thread_count * resident) / 8 * 16 - producer_registers;
   static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a; /* bytes */
-  static const int stage_bytes = a_bytes + depth * pitch_b;
-  static const int smem = stages * stage_bytes > shared_tile::bytes ? stages *stage_bytes : shared_tile::bytes;
+  static const int stage_bytes = a_bytes + depth * pitch_b, ring_bytes = stages * stage_bytes;
+  static const int smem = ring_bytes > shared_tile::bytes ? ring_bytes : shared_tile::bytes;
 };
 
 #ifdef GK__HOPPER_BUILD
@@ -10167,9 +10140,9 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
                  ? static_cast<int>(
                        outer - extent_idx < extent_step * 4 ? (outer - extent_idx + extent_step - 1) / extent_step : 4)
                  : 0;
-    const size_t address = k0 + static_cast<size_t>(k), safe_line = inside ? extent_idx : first_idx;
-    from = reinterpret_cast<uintptr_t>(
-        data + (KMajor ? safe_line * leading_dim + address : address * leading_dim + safe_line));
+    const size_t k_idx = k0 + static_cast<size_t>(k), safe_line = inside ? extent_idx : first_idx;
+    from = reinterpret_cast<uintptr_t>(data +
+                                       (KMajor ? safe_line * leading_dim + k_idx : k_idx * leading_dim + safe_line));
     stride_bytes = (KMajor ? leading_dim : leading_dim * next_k) * sizeof(float);
     dest = static_cast<unsigned>(k * Extent * 4 + vector_idx * 16);
     gk__clear(x);
@@ -10275,7 +10248,6 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   typedef typename Config::sums sums_of;
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ unsigned long long bars[2 * Config::stages];
-  const bool is_producer = threadIdx.x >= sums_of::thread_count;
   const gk__pipeline_state<Config::stage_bytes> pipe = {gk__shared_address(shared), gk__shared_address(bars),
                                                         Config::stages, 0, 0};
   if (threadIdx.x == 0) pipe.init_barriers(sums_of::thread_count, sums_of::thread_count);
@@ -10284,7 +10256,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   unsigned work_idx = blockIdx.x;
   const gk__work_tile work = gk__work_tile_of<Config>(p, work_idx, p.work_partitions());
   const gk__partition_range range(p, work.partition);
-  if (is_producer) {
+  if (threadIdx.x >= sums_of::thread_count) {
     gk__ptx_setmaxnreg_dec<Config::producer_registers>();
     if (p.trans_a && p.trans_b)
       gk__f32_produce<Config, false, true>(p, work, pipe, range);
@@ -10322,18 +10294,17 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
 
 /* Costs of the Hopper kernel of floats, in clocks unless another unit is given. */
 struct gk__hopper_costs {
-  /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one or two blocks share a multiprocessor.
-   * after: of a block that has a multiprocessor to itself at the end of a launch of several waves. */
+  /* Per 128 multiply-adds, in 1/100 clock. each[i]: of one block while i + 1 blocks share a multiprocessor. after: of a
+   * block that has a multiprocessor to itself at the end of a launch of several waves. */
   unsigned each[2], after;
   unsigned begin; /* to begin a block and to end it */
 };
 /* Costs of the portable kernels of floats, in clocks unless another unit is given, in addition to the multiply-adds. */
 struct gk__simt_costs {
-  unsigned busy[2]; /* throughput of up to four and up to eight warps, in percent of that of twelve */
-  unsigned begin;   /* to begin a block and to end it */
-  unsigned groups
-      [2]; /* reduction of each group, for each wave of blocks: up to 2048 accumulators; more: 1/100 clock for each */
-  unsigned once[2]; /* for each product: a constant; 1/100 clock for each element of a tile */
+  unsigned busy[2];   /* throughput of up to four and up to eight warps, in percent of that of twelve */
+  unsigned begin;     /* to begin a block and to end it */
+  unsigned groups[2]; /* to reduce a group, in each wave: tiles of up to 2048 elements; more: 1/100 clock for each */
+  unsigned once[2];   /* for each product: a constant; 1/100 clock for each element of a tile */
 };
 /* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
@@ -10406,7 +10377,7 @@ struct gk__plan_query {
   int sms;
   unsigned hopper;
   bool can_turn;     /* the type has portable kernels that compute partitions in turn */
-  bool is_plain;     /* see gk__is_plain */
+  bool is_plain;     /* gk__small_kernel computes its tiles of 32 x 32 (gk__small_kernel_of) */
   size_t smem_limit; /* bytes of shared memory that a block may have */
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
@@ -10425,12 +10396,11 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, co
   const unsigned partitions = query.order.partitions;
   const size_t depth = static_cast<size_t>(query.order.depth), last = query.k - (partitions - 1) * depth;
   const size_t tiles = tile_facts.tile_count(query.m, query.n) * query.batch, sms = static_cast<size_t>(query.sms);
-  const gk__plan_costs &all = *tile_facts.costs;
-  const bool full = tile_facts.row_count * tile_facts.col_count == 128 * 128;
-  const gk__hopper_costs &t = full ? all.full_tile : all.half_tile;
+  const size_t tile_items = tile_facts.row_count * tile_facts.col_count;
+  const gk__hopper_costs &t = tile_items == 128 * 128 ? tile_facts.costs->full_tile : tile_facts.costs->half_tile;
   const size_t blocks = tiles * partitions, resident = tile_facts.room * sms;
   const size_t full_waves = blocks / resident, rest = blocks % resident;
-  const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (partitions > 1 ? depth : last);
+  const unsigned long long work = tile_items / 128 * (partitions > 1 ? depth : last);
   unsigned long long clocks = full_waves * (work * t.each[tile_facts.room - 1] / 100 + t.begin);
   if (rest > 0) {
     const size_t blocks_per_sm = gk_ceil_div(rest, sms);
@@ -10447,8 +10417,7 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, co
  * the most warps determines the time. */
 inline size_t gk__throughput(const gk__simt_costs &costs, size_t warp_count) {
   const size_t slots = gk_round_up(warp_count, size_t(4));
-  size_t percent = 100;
-  if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
+  const size_t percent = slots <= 4 ? costs.busy[0] : slots <= 8 ? costs.busy[1] : 100u;
   return percent * warp_count / slots;
 }
 /* The same of doubles, which warps multiply on tensor cores: eight warps keep them busy. */
@@ -10647,8 +10616,8 @@ template <class Acc> gk__tile_choice gk__plan_tile(gk__plan_query query) {
   }
   return best;
 }
-/* The fastest tile for a given split, or tiles. A panel has the partitions of k of the whole product, so its bits are
- * the same. */
+/* The fastest tile; or two, if it is faster to cut the product after whole waves of a tile. A panel has the partitions
+ * of k of the whole product, so its bits are the same. */
 template <class Acc> gk__cut_plan<gk__tile_choice> gk__plan_tiles(const gk__plan_query &query) {
   typedef gk__tiles<Acc> tiles;
   const unsigned long long launch_clocks = 3500;
@@ -10672,7 +10641,7 @@ template <class Acc> gk__cut_plan<gk__tile_choice> gk__cached_tiles(const gk__pl
   return gk__cached_plan(query, [](const gk__plan_query &asked) { return gk__plan_tiles<Acc>(asked); });
 }
 
-/* The bytes of a ring of operands. */
+/* The bytes of the ring of a group. */
 template <class Config, class Args> size_t gk__ring_bytes() {
   typedef typename Args::acc_type Acc;
   return sizeof(Acc) * gk__operand_loaders<Config, typename Args::item_type, Acc>::items * Config::stages;
@@ -10927,11 +10896,11 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
 }
 
 /* Whether gk__small_mma_kernel takes less time than the others. aligned: tensor cores read both operands as they are.
- * copies: they read copies; also for the strict kernels. Each tile of the small kernel reads its rows and columns from
- * the caches by itself, so it is for few steps on each multiprocessor. If a batch has products of few tiles, it is for
- * more steps, because other kernels leave most of a tile empty. Without it, random products of up to 6e7 multiply-adds
- * take 1.58 times as long (half types; tf32: 1.34), multiples of 16 1.16 (1.21), all with edges from 32 to 8192 1.17
- * (1.13), and batches with edges from 16 to 130 1.15 (1.06; H200, CUDA graphs).
+ * copies: they read copies, or the alternative is a strict kernel. Each tile of the small kernel reads its rows and
+ * columns from the caches by itself, so it is for few steps on each multiprocessor. If a batch has products of few
+ * tiles, it is for more steps, because other kernels leave most of a tile empty. Without it, random products of up to
+ * 6e7 multiply-adds take 1.58 times as long (half types; tf32: 1.34), multiples of 16 1.16 (1.21), all with edges from
+ * 32 to 8192 1.17 (1.13), and batches with edges from 16 to 130 1.15 (1.06; H200, CUDA graphs).
  *
  * Where it saves a copy, a launch of its own, it takes as long at 60 steps in a graph, but in a stream, where the
  * launches take longer than the kernels, at 140 (half types; tf32: 70 and 95). At 72 to 84 steps 111 products of half
@@ -10950,9 +10919,9 @@ inline bool gk__is_small(const gk__product &p, int sms, bool aligned, bool copie
 }
 
 /* Whether tensor cores with the copies that they need are faster than kernels without. A copy is a launch of its own,
- * so the product has to be large enough. Tiles of 32 x 32 count, which the other kernels compute whole, too. Large
- * copies do not stay in L2: with them a narrow product of tf32 takes longer than a strict one (6378 x 52 x 2598: 1.2 to
- * 1.5 times as long, by storage order; 6378 x 77 x 2598: 0.8; H200). */
+ * so the product has to be large enough. m and n are rounded up to multiples of 32, because the other kernels compute
+ * whole tiles, too. Large copies do not stay in L2: with them a narrow product of tf32 takes longer than a strict one
+ * (6378 x 52 x 2598: 1.2 to 1.5 times as long, by storage order; 6378 x 77 x 2598: 0.8; H200). */
 inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bool by_tma) {
   const size_t narrow = 64, large_copy = size_t(20) << 20;
   if (p.precision == GK_PRECISION_TF32 && (p.m <= narrow || p.n <= narrow) && plan.work_bytes(1) >= large_copy)
@@ -11009,7 +10978,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
   plan.plan = gpu.tensor_plan;
   const bool wants_copies = gk__plan_operands(p, &plan);
   if (forced) return plan;
-  if (wants_copies && p.is_thin()) return otherwise; /* a copy takes as long as it */
+  if (wants_copies && p.is_thin()) return otherwise; /* a copy takes as long as such a product */
   if (by_tma && gk__mma_pays(p, static_cast<size_t>(gpu.sms))) {
     gk__product_plan by_mma = plan;
     by_mma.plan = GK_PLAN_MMA;
@@ -11032,7 +11001,7 @@ template <class Path, class Args> cudaError_t gk__find_tensor_plan(int least_cod
   return cudaSuccess;
 }
 
-/* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
+/* --- Strict products: launches on Hopper, and by warps -----------------------------------------------------------*/
 
 template <class Args> struct gk__hopper_path : gk__no_path {};
 template <class Args> struct gk__warp_tile_path : gk__no_path {};
@@ -11161,7 +11130,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, g
   }
   return cut.run(p, run);
 }
-/* Adds the bytes of a product's partials to those of the call. */
+/* Records in the call how many bytes a product's partials take. */
 template <class Args>
 cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__product_call *call) {
   if (order.partitions < 2) return cudaSuccess;
@@ -11482,7 +11451,7 @@ template <class InputA, class InputB, class Output> struct gk__product_types {
   typedef typename std::conditional<inputs, In, float>::type from;
   typedef typename std::conditional<inputs && output, Out, from>::type result_type;
 };
-/* The same for arguments of the calls below. */
+/* gk__matmul of what the calls below take: pointers, or gk_arrays, whose sizes are checked. */
 template <int Precision, class InputA, class InputB, class Output, class Func = gk__identity>
 cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
                             const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream,
