@@ -9851,16 +9851,17 @@ struct gk__wgmma_query {
            box_cols == other.box_cols && swapped == other.swapped;
   }
 };
-/* The time in ns in which memory and L2 provide the operands: 4.4 TB/s, less if more groups of tiles read an operand,
- * and if blocks wait for each other because they share the other one. A group is the tiles of a cluster. */
+/* The ns in which memory and L2 provide the operands: 4.4 TB/s, less if more groups of tiles read an operand, if blocks
+ * wait for each other because they share the other one, and if they split k. A group is the tiles of a cluster. */
 inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_groups, size_t col_groups,
                                   const gk__wgmma_cluster &cluster) {
   const auto time = [&](size_t extent, size_t groups, unsigned other_is_shared) {
     const double lines = static_cast<double>(extent * query.batch * query.terms) * static_cast<double>(query.k);
     return lines * 128 / 4400 * (1 + .46 * gk__ceil_log2(groups)) * (other_is_shared ? 1.2 : 1);
   };
-  return time(query.row_count() * query.split, col_groups, cluster.row_shift) +
-         time(query.col_count(), row_groups, cluster.col_shift);
+  return (time(query.row_count() * query.split, col_groups, cluster.row_shift) +
+          time(query.col_count(), row_groups, cluster.col_shift)) *
+         (1 + .05 * cluster.k_shift);
 }
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
  * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load. That
