@@ -229,7 +229,8 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
  *      GK__KERNELS                 if this file is compiled for a GPU or with the CPU stand-in
  *      GK__CHECKED                 begins the declaration of a host function whose status must not be ignored
  *      GK__NAMESPACE(HOST) {       the namespace of host functions and their types
- *      GK__NAMESPACE(KERNELS) {    the namespace of kernels, device functions and all templates
+ *      GK__NAMESPACE(TEMPLATES) {  the namespace of gk_array, gk_allclose and what they are made of
+ *      GK__NAMESPACE(KERNELS) {    the namespace of kernels, device functions and all other templates
  *
  *    The namespaces keep several copies of gpukit in one program apart (section 22). You never write their names.
  * ==================================================================================================================*/
@@ -2821,11 +2822,11 @@ template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<Fr
   }
 };
 
-/* Element i as a working value. That of argmin and argmax has an index: i, or that of an element that is a gk_arg. */
-template <class Acc> struct gk__is_arg : std::false_type {};
+template <class Item> struct gk__is_arg : std::false_type {};
 template <class Value> struct gk__is_arg<gk_arg<Value>> : std::true_type {};
 template <class Acc, class Item>
 struct gk__adds_index : std::integral_constant<bool, gk__is_arg<Acc>::value && !gk__is_arg<Item>::value> {};
+/* Element i as a working value. That of argmin and argmax has an index: i, or that of an element that is a gk_arg. */
 template <class Acc, class Item, bool AddsIndex = gk__adds_index<Acc, Item>::value> struct gk__lift {
   static GK__HD Acc from(const Item &x, size_t) { return gk__convert<Acc, Item>::from(x); }
 };
@@ -3095,17 +3096,16 @@ GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_co
                        static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
 }
 template <class Value>
-struct gk__if_sort_key : std::enable_if<std::is_integral<Value>::value && sizeof(Value) <= 4, gk_arg<Value>> {};
-template <> struct gk__if_sort_key<float> { typedef gk_arg<float> type; };
+using gk__if_sort_key =
+    typename std::enable_if<std::is_same<Value, float>::value || (std::is_integral<Value>::value && sizeof(Value) <= 4),
+                            gk_arg<Value>>::type;
 template <class Value>
-GK__D typename gk__if_sort_key<Value>::type gk__warp_reduce(const gk_arg<Value> &value, const gk_argmin<Value> &,
-                                                            unsigned lane_count) {
-  return gk__warp_reduce_arg<false>(value, lane_count);
+GK__D gk__if_sort_key<Value> gk__warp_reduce(const gk_arg<Value> &x, const gk_argmin<Value> &, unsigned lane_count) {
+  return gk__warp_reduce_arg<false>(x, lane_count);
 }
 template <class Value>
-GK__D typename gk__if_sort_key<Value>::type gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &,
-                                                            unsigned lane_count) {
-  return gk__warp_reduce_arg<true>(value, lane_count);
+GK__D gk__if_sort_key<Value> gk__warp_reduce(const gk_arg<Value> &x, const gk_argmax<Value> &, unsigned lane_count) {
+  return gk__warp_reduce_arg<true>(x, lane_count);
 }
 #endif
 template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count) {
@@ -3476,10 +3476,8 @@ GK__D bool gk__load_word16(gk__word16 *x, const gk__word16 *from, unsigned epoch
 template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value, unsigned epoch) {
   unsigned word[3 * gk__slot<Value>::word16_count] = {};
   memcpy(word, &value, sizeof(Value));
-  for (unsigned i = 0; i < gk__slot<Value>::word16_count; i++) {
-    const gk__word16 x = {{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}};
-    words[i] = x;
-  }
+  for (unsigned i = 0; i < gk__slot<Value>::word16_count; i++)
+    words[i] = gk__word16{{word[3 * i], word[3 * i + 1], word[3 * i + 2], epoch}};
 }
 template <class Value> GK__HD void gk__unpack(Value *value, const gk__word16 *words) {
   unsigned word[3 * gk__slot<Value>::word16_count];
@@ -3504,7 +3502,7 @@ template <class Acc> struct gk__slot_load {
     for (unsigned i = 0; i < word16_count; i++)
       if (!gk__load_word16(&x[i], &slot->words[i], epoch)) ready = false;
   }
-  /* True if the slot held a value of this call, which is then in *value. any_slot: not NULL. */
+  /* True if the slot held a value of this call, which is then in *value. any_slot: for gk__ptx_use_b128, not NULL. */
   GK__D bool end(const gk__slot<Acc> *any_slot, Acc *value) const {
 #if GK__PTX_B128
     GK__UNROLL
@@ -4066,11 +4064,10 @@ cudaError_t gk__begin_call(const char *call, const Input &input, size_t n, const
 }
 
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
- * call checks the scratch that it is given, even if it does not need it. */
+ * call checks its scratch, even if it needs none: one that works for small arrays should not fail for large ones. */
 inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, size_t bytes) {
   if (!given) return cudaSuccess;
   int device = 0;
-  /* Also where none is needed: a call that works for small arrays should not fail for large ones. */
   if (!given->ptr) return GK__INVALID("%s: the scratch is empty: gk_scratch_create it first, or pass NULL", call);
   if (given->bytes < bytes)
     return GK__INVALID("%s: the scratch has %zu bytes, but %zu are needed: create it with at least that many", call,
@@ -4142,10 +4139,10 @@ template <class Input, class Output, class Operator>
 cudaError_t gk__reduce_array(const gk__call &call, const Input &input, Output &&output, size_t n, Operator operation) {
   typedef gk__item_type<Input> Item;
   typedef typename gk__functor<Operator, Item>::reduce Functor;
-  typedef gk__slot<typename gk__working<Functor>::type> slot;
+  typedef typename gk__working<Functor>::type Acc;
   GK_TRY(gk__begin_call(call.name, input, n, output, 1));
   return gk__reduce(call, gk__input_of(input), gk__output_of(output), n, gk__functor_of<Functor>(operation),
-                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)));
+                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>)));
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
@@ -4430,7 +4427,7 @@ __global__ void __launch_bounds__(GK__ROW_BLOCK, GK__RESIDENT(2))
   for (size_t block_row = (several ? blockIdx.x / plan.partitions : blockIdx.x) * block_rows;
        block_row < plan.row_count; block_row += gridDim.x * block_rows) {
     const size_t first_row = block_row + (threadIdx.x >> plan.group_bits);
-    Acc accumulator[GK__MATRIX_LOADS][1];
+    Acc accumulator[GK__MATRIX_LOADS][1]; /* gk__accumulate_items takes an array, here of one */
     GK__UNROLL
     for (auto &acc : accumulator) acc[0] = operation.identity();
     gk__fold_rows(accumulator, input, plan, first_row,
@@ -4569,7 +4566,6 @@ template <class Input, class Output>
 cudaError_t gk__begin_matrix_call(const char *call, const Input &input, const Output &output,
                                   const gk__matrix_plan &shape, size_t output_count) {
   const size_t item_bytes = sizeof(gk__item_type<Input>), max_size = static_cast<size_t>(-1);
-  const size_t n = gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim);
   gk__clear_detail();
   if (shape.leading_dim < shape.col_count)
     return GK__INVALID("%s: the leading dimension is %zu, but rows have %zu elements", call, shape.leading_dim,
@@ -4578,7 +4574,7 @@ cudaError_t gk__begin_matrix_call(const char *call, const Input &input, const Ou
       gk__saturated_product(output_count, sizeof(gk__item_type<Output>)) == max_size)
     return GK__INVALID("%s: %zu rows of %zu elements are more than memory can address", call, shape.row_count,
                        shape.leading_dim);
-  GK_TRY(gk__check_array(call, "input", input, n));
+  GK_TRY(gk__check_array(call, "input", input, gk__matrix_extent(shape.row_count, shape.col_count, shape.leading_dim)));
   return gk__check_array(call, "output", output, output_count);
 }
 template <class Acc, class Kernel, class Input, class Output, class Functor>
@@ -4628,7 +4624,7 @@ cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_co
 /* ====================================================================================================================
  * 18. SCAN, SELECT, DATA. A scan is one launch and one pass over the data, in an order that depends on n, the types
  *     and the operator alone. Uses the bulk copies of section 13, the building blocks of section 15, the tickets and
- *     slots of section 16, and the checks of section 17.
+ *     slots of section 16, and the checks, the vectors, the shape of a matrix and the launch of section 17.
  *
  * After Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (2016). A block takes a
  * ticket, which is the number of its tile, so blocks are working on all earlier tiles already, in whatever order the
@@ -4676,7 +4672,7 @@ constexpr __host__ __device__ unsigned gk__scan_items(size_t item_bytes, bool sm
 struct gk__scan_plan {
   unsigned items_per_thread;
   size_t tiles, groups;
-  GK__HD size_t total_rows() const { return 1; }
+  size_t total_rows() const { return 1; }
   GK__D size_t row_of(unsigned) const { return 0; } /* a ticket's */
   GK__D size_t row_offset(size_t) const { return 0; }
 };
@@ -4693,7 +4689,7 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes, size_t most_smal
 /* For the rows of a matrix: tiles and groups are those of a row. Tickets count the tiles of all rows. */
 struct gk__row_scan_plan : gk__scan_plan {
   size_t row_count, leading_dim;
-  GK__HD size_t total_rows() const { return row_count; }
+  size_t total_rows() const { return row_count; }
   GK__D size_t row_of(unsigned ticket) const { return ticket / tiles; }
   GK__D size_t row_offset(size_t row_idx) const { return row_idx * leading_dim; }
 };
@@ -4847,7 +4843,7 @@ template <class Item, class Func> GK__D unsigned gk__scan_load_offset(const gk__
 
 /* The 16-byte words of global memory that lie in a tile. Computed elements have none. */
 struct gk__whole_words {
-  unsigned front, bytes; /* bytes of the tile before the first of them, and theirs; both are 0 if there is none */
+  unsigned front, bytes; /* of the tile before the first word, and of all words, in bytes; both 0 if there is none */
   template <class Item> GK__D gk__whole_words(const Item *tile_begin, unsigned item_count) {
     const unsigned tile_bytes = item_count * static_cast<unsigned>(sizeof(Item));
     front = static_cast<unsigned>(-reinterpret_cast<uintptr_t>(tile_begin) % 16);
@@ -5196,11 +5192,10 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__RESIDENT(Config::blocks_
 template <class Input, class Out, class Operator, class Init, class Plan>
 cudaError_t gk__scan(const gk__call &call, const Input &input, Out *output, size_t n, Operator operation, Init init,
                      bool inclusive, const Plan &plan) {
-  typedef gk__item_type<Input> Item;
   typedef typename gk__working<Operator>::type Acc;
   typedef gk__scan_config<Input, Out, Operator, Init, false, Plan> config_for_large_n;
   /* Of elements of more than 88 bytes, a thread has one for any n. Then there is one kernel, that for large n. */
-  const unsigned items_for_small_n = gk__scan_items(gk__scan_item_bytes<Item, Out>(), true);
+  const unsigned items_for_small_n = gk__scan_items(gk__scan_item_bytes<gk__item_type<Input>, Out>(), true);
   const bool has_small_n = items_for_small_n < config_for_large_n::items_per_thread;
   typedef gk__scan_config<Input, Out, Operator, Init, has_small_n, Plan> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_small_n ? GK__KERNEL(gk__scan_kernel<config_for_small_n>)
@@ -5216,9 +5211,8 @@ template <class Input, class Output, class Functor, class Acc>
 cudaError_t gk__scan_call(const gk__call &call, const Input &input, Output &output, size_t n, const Functor &operation,
                           const Acc &init, bool inclusive) {
   GK_TRY(gk__begin_call(call.name, input, n, output, n));
-  const size_t item_bytes = gk__scan_item_bytes<gk__item_type<Input>, gk__item_type<Output>>();
   return gk__scan(call, gk__input_of(input), gk__output_of(output), n, operation, gk__scan_start<Acc>{init}, inclusive,
-                  gk__plan_scan(n, item_bytes));
+                  gk__plan_scan(n, gk__scan_item_bytes<gk__item_type<Input>, gk__item_type<Output>>()));
 }
 template <class Operator, class Output>
 using gk__scan_functor = typename gk__functor<Operator, gk__item_type<Output>>::scan;
@@ -5249,7 +5243,6 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
  * Short rows, and rows that are many enough to keep the memory busy, are scanned by a warp each: 32 elements at a time,
  * by gk_warp_scan_inclusive, onto the running value. The others are scanned as above, tile by tile. */
 
-enum { GK__SCAN_WARP_STEPS = 4 }; /* elements that a thread loads at a time */
 #define GK__SCAN_WARP_COLS 1024u
 #define GK__SCAN_WARP_ROWS 8192u
 #define GK__SCAN_MOST_BLOCKS 8192u
@@ -5262,7 +5255,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS)
                          Operator operation, bool inclusive) {
   typedef gk__item_type<Input> Item;
   typedef typename gk__working<Operator>::type Acc;
-  const unsigned steps = GK__SCAN_WARP_STEPS, warps = GK__SCAN_WARPS;
+  const unsigned steps = 4, warps = GK__SCAN_WARPS; /* steps: elements that a thread loads at a time */
   gk__wait_for_earlier_work();
   for (size_t row_idx = static_cast<size_t>(blockIdx.x) * warps + gk_warp(); row_idx < row_count;
        row_idx += static_cast<size_t>(gridDim.x) * warps) {
@@ -5289,7 +5282,6 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS)
 template <class Input, class Output, class Operator>
 cudaError_t gk__scan_rows_call(const gk__call &call, const Input &input, Output &output, const gk__matrix_plan &shape,
                                const Operator &operation, bool inclusive) {
-  typedef gk__item_type<Input> Item;
   typedef gk__item_type<Output> Out;
   typedef gk__scan_functor<Operator, Output> Functor;
   const Functor f = gk__functor_of<Functor>(operation);
@@ -5305,7 +5297,7 @@ cudaError_t gk__scan_rows_call(const gk__call &call, const Input &input, Output 
   }
   gk__row_scan_plan plan = gk__row_scan_plan();
   static_cast<gk__scan_plan &>(plan) =
-      gk__plan_scan(shape.col_count, gk__scan_item_bytes<Item, Out>(), GK__SCAN_LONG_ROW);
+      gk__plan_scan(shape.col_count, gk__scan_item_bytes<gk__item_type<Input>, Out>(), GK__SCAN_LONG_ROW);
   plan.row_count = shape.row_count;
   plan.leading_dim = shape.leading_dim;
   return gk__scan(call, gk__input_of(input), gk__output_of(output), shape.col_count, f,
@@ -5477,6 +5469,7 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   typedef gk__input_type<Input> Array;
   typedef gk__item_type<Output> Out;
   typedef gk__item_type<Count> Integer;
+  static_assert(std::is_integral<Integer>::value, "gk_select: kept_count is an integer");
   typedef gk__select_tile<Array, false> tile_for_large_n;
   typedef gk__select_tile<Array, true> tile_for_small_n;
   const bool small_n = n <= GK__SELECT_SMALL_BYTES / tile_for_small_n::register_bytes;
@@ -5485,7 +5478,6 @@ cudaError_t gk__select(const gk__call &call, const Input &input, Output &output,
   const size_t extent = gk__saturated_sum(n, lead);
   /* By its pointer: an output that is a gk_array may have fewer than n elements. */
   GK_TRY(gk__begin_call(call.name, input, n, gk__output_of(output), n));
-  static_assert(std::is_integral<gk__item_type<Count>>::value, "gk_select: kept_count is an integer");
   GK_TRY(gk__check_array(call.name, "kept_count", kept_count, 1));
   const gk__scan_plan plan = gk__plan_scan_of(extent ? extent : 1, small_n ? tile_for_small_n::items_per_thread
                                                                            : tile_for_large_n::items_per_thread);
@@ -11572,7 +11564,7 @@ GK__PRODUCTS(extern)
  * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; gk__device_array (section 17).
  * ==================================================================================================================*/
 
-/* Function objects, such as gk__call_reduce(), that call a template: functions take them as arguments. */
+/* gk__call_reduce() and the like are function objects: gk_reduce, a template, cannot be an argument of a function. */
 #define GK__CALL(name)                                                                                                 \
   struct gk__call_##name {                                                                                             \
     template <class Operator, class Item, class Out, class... Args>                                                    \
@@ -11720,10 +11712,10 @@ inline cudaError_t gk__dist_begin(gk__dist_context *ctx, const char *call, ncclC
 }
 
 /* --- Memory that other ranks' devices can access --------------------------------------------------------------------
- * Where ranks are threads of one process, NCCL has their devices access each other's buffers directly. Memory of a
- * device's default pool is not accessible to other devices, so each device has a pool of this file's own. The first
- * call on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was given to,
- * and creating one is slow. */
+ * Where ranks are threads of one process, NCCL has their devices access each other's buffers directly (peer access).
+ * Other devices cannot access memory of a device's default memory pool, so each device has a pool of this file's own.
+ * The first call on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was
+ * given to, and creating one is slow. */
 
 inline cudaError_t gk__create_peer_pool(const gk__dist_context &ctx, cudaMemPool_t *pool) {
   cudaMemPoolProps props = cudaMemPoolProps();
@@ -11773,8 +11765,7 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
  * if a lost rank ends this call early. */
 
 template <class Acc> struct gk__record {
-  static const unsigned value_words = gk__slot<Acc>::word16_count;
-  static const unsigned word16_count = value_words + gk__is_arg<Acc>::value; /* the last is the number of elements */
+  static const unsigned word16_count = gk__slot<Acc>::word16_count + gk__is_arg<Acc>::value; /* last: item_count() */
   gk__word16 words[word16_count];
 
   gk__record() = default;
@@ -11803,6 +11794,8 @@ template <class Acc> struct gk__record {
     return items;
   }
 };
+/* Stores a rank's number of elements in its record. A template, although Word is always gk__word16: otherwise each
+ * file would define the kernel, and the linker would refuse the second one. */
 template <class Word> __global__ void gk__item_count_kernel(Word *word, size_t n) { gk__pack(word, n, 0); }
 
 /* A value whose index counts from the first element of its piece, with the index counted from that of all pieces. */
@@ -11853,7 +11846,7 @@ cudaError_t gk__fold_records(const gk__dist_context &ctx, const gk__record<Acc> 
 
 /* --- Reduce and scan -----------------------------------------------------------------------------------------------*/
 
-/* The operators of section 15 commute, so section 17's reduce computes their records. */
+/* The operators of section 6 commute, so section 17's reduce computes their records. */
 template <class Operator> struct gk__commutes : std::false_type {};
 template <class Acc> struct gk__commutes<gk_sum<Acc>> : std::true_type {};
 template <class Acc> struct gk__commutes<gk_prod<Acc>> : std::true_type {};
@@ -11924,7 +11917,7 @@ template <class Item, class Operator> struct gk__dist_fold {
       GK_TRY(reduce(own, commutes));
       if (gk__adds_index<Acc, Item>::value)
         GK_TRY(gk__launch(ctx.call, gk__item_count_kernel<gk__word16>, dim3(1), dim3(1), 0, ctx.stream,
-                          own->words + gk__record<Acc>::value_words, n));
+                          own->words + gk__record<Acc>::word16_count - 1, n));
     } else if (ctx.rank_count > 1) { /* what is there may be a slot of an earlier call, with its epoch */
       GK_TRY(ctx.failed(cudaMemsetAsync(records() + ctx.rank, 0, sizeof(gk__record<Acc>), ctx.stream)));
     }
@@ -12267,9 +12260,9 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
  * SEVERAL COPIES IN ONE PROGRAM. A program may contain copies of gpukit that differ: in their version, in the
  * architectures they are compiled for, in their macros. The linker must not take a function of one for that of another.
  *
- *   C++      Host functions and their types are in an inline namespace named after the version and GPUKIT_TAG, and
- *            their symbols begin with GK__NEEDED (section 2); so are gk_array, gk_arg and gk_allclose. Other templates
- *            and kernels are in a namespace that is also named after the architectures and the meaning of stream 0. So
+ *   C++      Host functions, their types, gk_array, gk_arg and gk_allclose are in an inline namespace named after the
+ *            version and GPUKIT_TAG. Symbols of host functions begin with GK__NEEDED (section 2). Other templates and
+ *            kernels are in a namespace that is also named after the architectures and the meaning of stream 0. So
  *            files for different architectures share an implementation, while each version needs its own and calls no
  *            other. (Hence do not declare types of gpukit yourself, not even forward: those would be other types.)
  *   C        A C function has one name in all versions, so only one implementation in a program may have GPUKIT_C_API.
@@ -12284,11 +12277,12 @@ cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t 
  * this file. GPUKIT_IMPLEMENTED ensures that it is compiled once.
  *
  * Errors. A function that fails calls gk__fail, which writes the detail into memory of the thread and returns the
- * status. GK_CHECK and the other macros pass the status to gk__check. That decides whether the thread's detail is
- * about this status, adds CUDA's message and a hint, and calls the handler.
+ * status. GK_CHECK and the other macros pass a status of CUDA to gk__check. That decides whether the thread's detail is
+ * about this status, adds CUDA's message and a hint, and calls the handler. The status of another library, or of
+ * GK_CHECK_STATUS, has neither detail nor hint. It is passed to gk__check_status, which calls the handler.
  *
  * From above: the declarations of sections 3 and 14; what a scan or a product needs of a scratch (sections 18 and 19);
- * for C's typed calls the templates of sections 10 and 11.
+ * for C's typed calls the templates of sections 4, 10 and 11.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
 #if defined(GPUKIT_NCCL) && defined(__cplusplus) && !defined(GK__NCCL)
@@ -12638,7 +12632,7 @@ GPUKIT_DEF cudaError_t gk__restore_smem_limit(cudaError_t code, const void *kern
   return gk__raise_smem_limit(kernel, name, smem, &limit);
 }
 
-/* A kernel that starts early must contain the wait for earlier work (gk__wait_for_earlier_work). Code compiled for
+/* Programmatic dependent launch: a kernel that starts early must contain gk__wait_for_earlier_work. Code compiled for
  * sm_90 or later does. Code that the driver compiles from older PTX does not, and would race with that work. Drivers
  * before 12.3 cannot capture such launches. */
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attribute_count) {
@@ -13322,7 +13316,8 @@ GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, si
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__SCAN_OFFSET + GK__PARTIALS_BYTES; }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_TERMS matrices of bfloat16.
- * It is that of the larger layout, K-major or MN-major. */
+ * Copies of half types (GK_PRECISION_DEFAULT) are smaller than those of TF32, and get as much. The room is that of the
+ * larger layout, K-major or MN-major. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
@@ -13420,10 +13415,10 @@ GK__CALL(scan_exclusive_init)
 GK__CALL(host_reduce)
 GK__CALL(host_scan_exclusive)
 GK__CALL(host_scan_inclusive)
-/* In C an operator is a value at run time. Kernels take it as data, and signed integers as unsigned ones: compiled for
- * each operator and type, they would add 12 seconds to 31. C calls are as fast as C++ ones, with exceptions (H200):
- * argmin and argmax of half types take 1.12 times as long, minima and maxima of 10^6 elements of 64 bits 1.07 times,
- * and scans of these 1.26 times.
+/* In C an operator is a value at run time. Kernels take it as data, and signed integers as unsigned ones: with kernels
+ * for each operator and type the compilation would take 43 seconds instead of 31. C calls are as fast as C++ ones, with
+ * exceptions (H200): argmin and argmax of half types take 1.12 times as long, minima and maxima of 10^6 elements of 64
+ * bits 1.07 times, and scans of these 1.26 times.
  *
  * Sums and products of signed integers wrap, so their bits are those of unsigned ones. */
 template <class Acc> struct gk__sum_or_prod {
@@ -13433,8 +13428,9 @@ template <class Acc> struct gk__sum_or_prod {
     return is_prod ? gk_prod<Acc>()(x, y) : gk_sum<Acc>()(x, y);
   }
 };
-/* The operator Least, of keys. The key of a value has its bits, some of them inverted: for the greatest value the sign
- * of floats, or all bits of integers; for signed integers the highest bit as well. */
+/* A minimum or maximum: Least, which is gk_min or gk_argmin, compares keys in place of values. A key is the value with
+ * some bits inverted. For a maximum these are the sign of a float, or all bits of an integer. The highest bit of a
+ * signed integer is inverted once more, because kernels take it as unsigned. */
 template <class Least> struct gk__least_key {
   typedef typename gk__working<Least>::type acc_type;
   typedef typename gk__carried<acc_type>::type value_type;
@@ -13583,7 +13579,7 @@ GK__SAVED_MACROS(GK__POP)
  *           other partitions.
  *           GK_PLAN_MMA is an error in code for sm_90a, whose large products run by wgmma.
  *           Fixed: reductions and scans of values with padding, such as gk_arg<float>, could be wrong on GPUs.
- *   0.1.0   the six areas
+ *   0.1.0   the first version
  * ==================================================================================================================*/
 
 /* ====================================================================================================================
