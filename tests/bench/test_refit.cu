@@ -237,9 +237,9 @@ TEST(chosen_plans_of_mma_sync_are_measured) {
     const char *const type = i % 3 == 0 ? "f16" : i % 3 == 1 ? "tf32" : "emulated";
     const refit_mma_shape shape = {{{type, s.m, s.n, s.k, false, true, false}, made_mhz, {}}, mma_gpu};
     const std::vector<gk__mma_plan> plans = mma_plans_to_measure(shape.times.shape, mma_gpu);
-    const gk__mma_plan chosen = i % 3 == 0   ? gk__cheapest_mma_plan<1, __half>(s.m, s.n, s.k, 1, mma_gpu)
-                                : i % 3 == 1 ? gk__cheapest_mma_plan<1, float>(s.m, s.n, s.k, 1, mma_gpu)
-                                             : gk__cheapest_mma_plan<6, __nv_bfloat16>(s.m, s.n, s.k, 1, mma_gpu);
+    const gk__mma_plan chosen = i % 3 == 0   ? gk__cheapest_mma_plan<1, __half>({s.m, s.n, s.k, 1, mma_gpu})
+                                : i % 3 == 1 ? gk__cheapest_mma_plan<1, float>({s.m, s.n, s.k, 1, mma_gpu})
+                                             : gk__cheapest_mma_plan<6, __nv_bfloat16>({s.m, s.n, s.k, 1, mma_gpu});
     EXPECT(plans[0].config == chosen.config && plans[0].partitions == chosen.partitions);
     EXPECT(plans.size() >= static_cast<size_t>(mma_tiles_of(type).count) && plans.size() <= 31);
     const refit_mma_estimates estimates = refit_mma_estimate(refit_mma_header(type), shape);

@@ -115,10 +115,10 @@ static void check_mma_parts(size_t part_m, size_t part_n, int trans) {
       expected[i * n + j] = by_place()(sum, i, j);
     }
   const hook_matmul_gpu gpu = this_gpu();
-  hook_cut_plan<hook_mma_plan> parts(m, n, hook_cheapest_mma_plan<1, __half>(part_m, part_n, k, 1, gpu));
+  hook_cut_plan<hook_mma_plan> parts(m, n, hook_cheapest_mma_plan<1, __half>({part_m, part_n, k, 1, gpu}));
   parts.m = part_m, parts.n = part_n;
   parts.rest_plan =
-      hook_cheapest_mma_plan<1, __half>(part_m < m ? m - part_m : m, part_n < n ? n - part_n : n, k, 1, gpu);
+      hook_cheapest_mma_plan<1, __half>({part_m < m ? m - part_m : m, part_n < n ? n - part_n : n, k, 1, gpu});
   EXPECT_OK(parts.run(p, [&](const decltype(p) &part, const hook_mma_plan &plan) {
     hook_product_call call(NULL, 0);
     if (plan.product_bytes) call.measure(plan.product_bytes, 1);

@@ -91,7 +91,7 @@ template <int Products, class Element> static void check_mma_plans() {
         std::is_same<Element, float>::value && i / 20 % 2; /* code for sm_90a has the small tile of tf32 alone */
     const hook_matmul_gpu gpu = {sms[i % 5], limits[i / 5 % 4], by_wgmma ? GK_PLAN_WGMMA : GK_PLAN_MMA};
     if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
-    const hook_mma_plan plan = hook_cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
+    const hook_mma_plan plan = hook_cheapest_mma_plan<Products, Element>({m, n, k, batch, gpu});
     EXPECT(by_wgmma ? plan.config == HOOK_SMALL_TILE : plan.config >= 0);
     EXPECT(plan.partitions >= 1 && plan.partitions <= HOOK_MATMUL_PARTITIONS);
     EXPECT((plan.product_bytes == 0) == (plan.partitions == 1));
