@@ -7544,7 +7544,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
 template <int Rows, int Cols, class Acc>
 GK__D void gk__thin_reduce(const Acc (&sum)[Rows][Cols], Acc *shared, int k_group, int first_col) {
   const int block_cols = 8 * Cols, pitch = Rows * block_cols;
-  static_assert(pitch % GK__THIN_K_GROUPS == 0, "the orders are permutations");
+  static_assert(pitch % GK__THIN_K_GROUPS == 0, "an XOR with the index of a group stays within its sums");
   GK__UNROLL
   for (int r = 0; r < Rows; r++) {
     GK__UNROLL
@@ -10897,7 +10897,8 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
  *
  * Where it saves a copy, a launch of its own, it takes as long at 60 steps in a graph, but in a stream, where the
  * launches take longer than the kernels, at 140 (half types; tf32: 70 and 95). At 72 to 84 steps 111 products of half
- * types take 1.15 times as long in a graph, and 0.71 in a stream (tf32: 1.05 and 0.9). */
+ * types take 1.15 times as long in a graph, and 0.71 in a stream (tf32: 1.05 and 0.9). Where A is split, and nothing is
+ * copied, it takes 1.1 times as long from 24 steps on, and 1.5 times at 60 (half types, in a graph). */
 inline bool gk__is_small(const gk__product &p, int sms, bool aligned, bool copies) {
   typedef gk__small_mma_tile shape;
   typedef gk__small_block strict_shape; /* of gk__small_kernel, which keeps full tiles of floats */

@@ -22,8 +22,18 @@ struct counted_by_place : by_place {
     return by_place::operator()(value, row, col);
   }
 };
-static void count_calls(counted_by_place *func, unsigned *calls) { func->calls = calls; }
-template <class Func> void count_calls(Func *, unsigned *) {}
+/* Checks how often a launch calls its functor, if that counts its calls. */
+template <class Func> struct call_check {
+  explicit call_check(Func *) {}
+  void begin() {}
+  void end(size_t) const {}
+};
+template <> struct call_check<counted_by_place> {
+  device_array<unsigned> calls;
+  explicit call_check(counted_by_place *func) : calls(1) { func->calls = calls.ptr; }
+  void begin() { calls.set({0}); }
+  void end(size_t expected) const { EXPECT(calls.get()[0] == expected); }
+};
 
 /* What the host computes for a functor of the epilogue. */
 template <class Func>
@@ -71,9 +81,7 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
         x = f(2 * sum, i, j);
         y = f(2 * sum + y, i, j);
       }
-  const bool counts = std::is_same<Func, counted_by_place>::value;
-  device_array<unsigned> calls(1);
-  count_calls(&p.func, calls.ptr);
+  call_check<Func> calls(&p.func);
   const auto kernel = hook_wgmma_tile_kernel_of<S, float, float, Func>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
@@ -81,9 +89,9 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
         if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
-        calls.set({0});
+        calls.begin();
         EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, on_132));
-        if (counts) EXPECT(calls.get()[0] == batch * m * n);
+        calls.end(batch * m * n);
         EXPECT_SAME(c.get(), beta ? with_c : product,
                     "%u rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, cluster of %u x %u, k by %u, beta %d",
                     mma_cols, trans, m, n, k, pad, split, 1u << cluster.row_shift, 1u << cluster.col_shift,
@@ -184,9 +192,7 @@ static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bo
   p.b.stride_term = term_b, p.b.split = 1;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = has_beta ? 2.0f : 0.0f;
-  const bool counts = std::is_same<Func, counted_by_place>::value;
-  device_array<unsigned> calls(1);
-  count_calls(&p.func, calls.ptr);
+  call_check<Func> calls(&p.func);
   const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, Func>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters) {
     if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
@@ -196,9 +202,9 @@ static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bo
     for (const bool shares : {false, true}) {
       p.max_blocks = shares ? 0 : size;
       c.set(before);
-      calls.set({0});
+      calls.begin();
       EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, shares ? on_few : on_132));
-      if (counts) EXPECT(calls.get()[0] == batch * m * n);
+      calls.end(batch * m * n);
       EXPECT_SAME(c.get(), expected,
                   "%zu terms, %d x %u, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu",
                   terms, S::mma_rows, mma_cols, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift,
