@@ -7875,8 +7875,8 @@ struct gk__tensor_args : gk__matmul_output<Out, float, Func> {
 
 /* --- Tensor cores: operand preparation ---------------------------------------------------------------------------*/
 
-/* A copy has aligned rows, which end with zeros up to a multiple of 16 bytes. TF32: rounded. BF16_TERMS: split into
- * terms. These two may be transposed. */
+/* A copy has aligned rows, which end with zeros up to a multiple of 16 bytes. It may be transposed. TF32: rounded.
+ * BF16_TERMS: split into terms. */
 enum { GK__PREPARE_COPY, GK__PREPARE_TF32, GK__PREPARE_BF16_TERMS };
 
 /* How the matrices are divided among blocks. In a work tile, threads_x threads stand side by side and each handles one
@@ -7997,10 +7997,12 @@ template <int Preparation> struct gk__prepared_vector {
   static const int items = Preparation == GK__PREPARE_TF32 ? 4 : 8, item_bytes = 16 / items;
   /* Rows of which a thread has loads in flight. */
   static const unsigned rows_per_load = Preparation == GK__PREPARE_BF16_TERMS ? 2 : 4;
-  /* Whether a copy may be transposed: for tf32, and for emulated fp32 by mma.sync, which code for sm_90a does not have.
-   * The transposition, if it is compiled there, costs 6 % of a product of 1024^3 (H200). */
-#ifdef GK__PASS_SM_90A
-  static const bool transposes = Preparation == GK__PREPARE_TF32;
+  /* Whether a copy may be transposed: for tf32, for half types by wgmma, and for emulated fp32 by mma.sync, which code
+   * for sm_90a does not have. The transposition, if it is compiled there, costs 6 % of a product of 1024^3 (H200). */
+#if defined(GK__PASS_SM_90A)
+  static const bool transposes = Preparation != GK__PREPARE_BF16_TERMS;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 /* the kernel may stand in for that of sm_90a: see section 22 */
+  static const bool transposes = true;
 #else
   static const bool transposes = Preparation != GK__PREPARE_COPY;
 #endif
@@ -8043,7 +8045,7 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
   return out_of_range;
 }
 
-/* Stores tile `in_matrix` of a matrix of floats transposed, by all threads of a block. 32 columns of the matrix become
+/* Stores tile `in_matrix` of a matrix transposed, by all threads of a block. 32 columns of the matrix become
  * 32 rows of the copy. A thread has as many loads in flight as it takes to keep the memory busy. Returns what
  * gk__store_prepared returns. */
 template <int Preparation> struct gk__transpose_tile {
@@ -8060,7 +8062,7 @@ template <int Preparation> struct gk__transpose_tile {
     for (unsigned i = 0; i < row_count; i += gk__prepare_threads / col_count) {
       unsigned bits = 0;
       if (row0 + y + i < p.row_count && col0 + x < p.col_count)
-        memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
+        memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, sizeof(Item));
       word[y + i][x] = bits;
     }
     __syncthreads();
@@ -8069,9 +8071,12 @@ template <int Preparation> struct gk__transpose_tile {
     GK__UNROLL
     for (unsigned i = 0; i < col_count; i += gk__prepare_threads / vectors) {
       const unsigned to_row = i + threadIdx.x / vectors;
-      unsigned vector[items];
+      unsigned vector[items] = {};
       GK__UNROLL
-      for (unsigned j = 0; j < items; j++) vector[j] = word[threadIdx.x % vectors * items + j][to_row];
+      for (unsigned j = 0; j < items; j++) { /* halves in pairs */
+        const unsigned pos = j * static_cast<unsigned>(sizeof(Item));
+        vector[pos / 4] |= word[threadIdx.x % vectors * items + j][to_row] << pos % 4 * 8;
+      }
       if (col0 + to_row >= p.col_count || row_idx >= p.row_count) continue;
       if (gk__store_prepared<Preparation>(vector,
                                           p.dest + matrix * p.to_stride + (col0 + to_row) * p.to_ld +
@@ -8103,7 +8108,7 @@ __global__ void __launch_bounds__(gk__prepare_threads,
   for (unsigned tile_idx = block_idx; tile_idx < p.tiling.tile_count; tile_idx += blocks) {
     const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
     const size_t matrix = tile_idx / matrix_tiles;
-    if (Preparation != GK__PREPARE_COPY && p.transposed) {
+    if (p.transposed) {
       /* Without that code, as where a program links code for sm_90 and sm_90a of one version and tag (section 22), the
        * strict kernel computes the product. */
       if (!prepared::transposes || transpose_tile.prepare(p, matrix, in_matrix, limit)) out_of_range = true;
@@ -8947,20 +8952,30 @@ struct __align__(128) gk__tensor_map {
   uint64_t words[16];
 };
 
-/* The blocks of a cluster compute 2^row_shift x 2^col_shift adjacent tiles, each by 2^k_shift blocks that split its k.
- * The tiles of a row share a, those of a column b: each block loads half of what it shares, and multicasts it. */
+/* The blocks of a cluster compute 2^row_shift x 2^col_shift adjacent tiles, each by `partitions` blocks that split its
+ * k. The tiles of a row share a, those of a column b: each block loads half of what it shares, and multicasts it. */
 struct gk__wgmma_cluster {
-  unsigned k_shift, row_shift, col_shift; /* row_shift, col_shift: 0 or 1, so each is also the mask of its rank */
+  unsigned partitions, row_shift, col_shift; /* row_shift, col_shift: 0 or 1, so each is also the mask of its rank */
   GK__HD unsigned tile_shift() const { return row_shift + col_shift; }
-  GK__HD unsigned size_shift() const { return k_shift + tile_shift(); }
-  GK__HD unsigned size() const { return 1u << size_shift(); }
-  GK__D unsigned rank() const { return blockIdx.x & (size() - 1); } /* rows vary fastest, then columns, then k */
+  GK__HD unsigned size() const { return partitions << tile_shift(); }
+  GK__D unsigned rank() const { return blockIdx.x % size(); } /* rows vary fastest, then columns, then k */
   GK__D unsigned row_rank() const { return blockIdx.x & row_shift; }
   GK__D unsigned col_rank() const { return blockIdx.x >> row_shift & col_shift; }
-  GK__D unsigned tile_rank() const { return rank() & ((1u << tile_shift()) - 1); }
+  GK__D unsigned tile_rank() const { return blockIdx.x & ((1u << tile_shift()) - 1); }
   GK__D unsigned k_rank() const { return rank() >> tile_shift(); }
-  GK__D unsigned cluster_idx() const { return blockIdx.x >> size_shift(); }
-  GK__D unsigned cluster_count() const { return gridDim.x >> size_shift(); }
+  GK__D unsigned cluster_idx() const { return blockIdx.x / size(); }
+  GK__D unsigned cluster_count() const { return gridDim.x / size(); }
+  /* A block reduces each `partitions`-th quad of a thread: at most so many, and the block of this k rank own_quads. */
+  GK__HD unsigned most_quads(unsigned quads) const { return (quads + partitions - 1) / partitions; }
+  GK__D unsigned own_quads(unsigned quads) const { return most_quads(quads - k_rank()); }
+  /* The accumulators that a block reduces, at most; and whether their partials have room in any ring. The smallest
+   * ring, that of 192 x 192, has three stages of 48 KiB. */
+  GK__HD size_t most_items(size_t tile_items, unsigned mma_cols) const {
+    return tile_items * most_quads(mma_cols / 8) / (mma_cols / 8);
+  }
+  GK__HD bool has_room(size_t tile_items, unsigned mma_cols) const {
+    return most_items(tile_items, mma_cols) * partitions <= 3 * 48 * 1024 / sizeof(float);
+  }
 };
 /* The kernel computes tiles of A B with rows of A and columns of B; with `swapped`, a and b are B^T and A^T, and the
  * tiles those of C^T. */
@@ -9011,6 +9026,7 @@ template <int Products, bool InRegisters, int MmaRows, int Resident, class Cols>
   static const int mma_rows = MmaRows, most_cols = Cols::most;
   static const int consumers = MmaRows / 64, thread_count = 128 * (consumers + 1); /* a warpgroup has 64 rows */
   static const int acc_count = most_cols / 2;                                      /* accumulators of a thread */
+  static const int quad_bytes = consumers * 128 * 16;                             /* four accumulators of each thread */
   static const int staging_bytes = consumers * 2 * gk__swizzled_boxes::box_bytes; /* two boxes of C for each consumer */
   /* setmaxnreg: the producer gives registers to the consumers. A multiprocessor has 65,536, so each thread starts with
    * 168, or 128 if there are three consumers. ptxas does not compile a wgmma that needs more than these, so three
@@ -9063,11 +9079,12 @@ template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
   GK__D unsigned reduce_barrier() const { return barriers + stages * 16; }
   /* Called by one thread, before other threads use a barrier. Both producers arrive at a full barrier, and each warp of
    * the consumers of all blocks that use a stage at an empty one. */
-  GK__D void init_barriers() const {
+  GK__D void init_barriers(const gk__wgmma_cluster &cluster) const {
     base::init_barriers(2, 4 * Shape::consumers * release_count);
     gk__ptx_mbarrier_init(reduce_barrier(), 1);
     gk__ptx_fence_mbarrier_init();
-    gk__ptx_mbarrier_arrive_expect_tx(reduce_barrier(), Shape::mma_rows * mma_cols * 4);
+    gk__ptx_mbarrier_arrive_expect_tx(reduce_barrier(),
+                                      cluster.own_quads(mma_cols / 8) * cluster.partitions * Shape::quad_bytes);
   }
   /* Called by all lanes of a warp that has read stage idx. */
   GK__D void release(unsigned idx) const {
@@ -9509,24 +9526,24 @@ template <class Shape, class Out, class Func, int Count>
 GK__D void gk__cluster_reduce(const gk__wgmma_args<Out, Func> &p, const float (&acc)[Count],
                               const gk__wgmma_work_tile &work, const gk__quad_layout &layout,
                               const gk__wgmma_pipeline<Shape> &pipe) {
-  const unsigned shift = p.cluster.k_shift, partitions = 1u << shift, k_rank = p.cluster.k_rank(),
-                 tile_rank = p.cluster.tile_rank();
-  const unsigned quads = pipe.mma_cols / 8, quad_bytes = Shape::consumers * 128 * 16,
-                 rank_bytes = (quads >> shift) * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16,
-                 dest = own_slot + k_rank * rank_bytes;
+  const unsigned partitions = p.cluster.partitions, k_rank = p.cluster.k_rank();
+  const unsigned quads = pipe.mma_cols / 8, quad_bytes = Shape::quad_bytes,
+                 rank_bytes = p.cluster.most_quads(quads) * quad_bytes, own_slot = pipe.data + (threadIdx.x - 128) * 16;
   gk__cluster_barrier_relaxed(); /* all blocks have read their operands: their wgmma are complete */
+  unsigned rank = p.cluster.tile_rank(), dest = own_slot + k_rank * rank_bytes;
   GK__UNROLL
   for (unsigned i = 0; i < Count / 4; i++) {
     if (i >= quads) break;
-    const unsigned rank = ((i & (partitions - 1)) << p.cluster.tile_shift()) + tile_rank;
-    gk__ptx_st_async_v4_f32(gk__ptx_mapa_shared_cluster(dest + (i >> shift) * quad_bytes, rank),
+    gk__ptx_st_async_v4_f32(gk__ptx_mapa_shared_cluster(dest, rank),
                             gk__ptx_mapa_shared_cluster(pipe.reduce_barrier(), rank), acc[i * 4], acc[i * 4 + 1],
                             acc[i * 4 + 2], acc[i * 4 + 3]);
+    rank += 1u << p.cluster.tile_shift();
+    if (rank >= p.cluster.size()) rank -= p.cluster.size(), dest += quad_bytes;
   }
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   GK__UNROLL_BY(1)
-  for (unsigned i = 0; i < quads >> shift; i++) {
+  for (unsigned i = 0; i < p.cluster.own_quads(quads); i++) {
     const unsigned quad = k_rank + i * partitions;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
@@ -9551,7 +9568,7 @@ __global__ void __launch_bounds__(Shape::thread_count, Shape::resident)
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   gk__wgmma_pipeline<Shape> pipe(gk__align_shared<1024>(gk__dynamic_shared()), p);
   if (threadIdx.x == 0) {
-    pipe.init_barriers();
+    pipe.init_barriers(p.cluster);
     gk__ptx_prefetch_tensormap(&p.a);
     gk__ptx_prefetch_tensormap(&p.b);
     if (p.tma_store) gk__ptx_prefetch_tensormap(&p.c);
@@ -9566,7 +9583,7 @@ __global__ void __launch_bounds__(Shape::thread_count, Shape::resident)
     const unsigned warp_id = __shfl_sync(~0u, threadIdx.x / 32, 0);
     if (warp_id == 0 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, false>(p, pipe);
     if (warp_id == 1 && gk__ptx_elect_sync()) gk__wgmma_produce<Shape, Element, true>(p, pipe);
-    if (p.cluster.k_shift > 0)
+    if (p.cluster.partitions > 1)
       gk__cluster_barrier_relaxed(); /* matches that in gk__cluster_reduce, at which all threads arrive */
   } else {
     if (Shape::reallocates_registers) gk__ptx_setmaxnreg_inc<Shape::consumer_registers>();
@@ -9578,7 +9595,7 @@ __global__ void __launch_bounds__(Shape::thread_count, Shape::resident)
       gk__wgmma_multiply_tile<Shape, Element>(p, acc, pipe, warpgroup - 1, range);
       const gk__wgmma_work_tile own = gk__wgmma_group_tile<Shape>(p, work, warpgroup - 1);
       const gk__quad_layout layout = gk__wgmma_quad_layout<Shape>(p);
-      if (p.cluster.k_shift > 0)
+      if (p.cluster.partitions > 1)
         gk__cluster_reduce<Shape>(p, acc, own, layout, pipe);
       else
         gk__wgmma_store<Shape>(p, acc, own, layout, warpgroup - 1, pipe);
@@ -9661,10 +9678,11 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   return true;
 }
 
-/* How many clusters run at once on so many SMs. The blocks of a cluster share a GPC, which leaves some SMs idle. Of
- * H100s, 30 clusters of four ran at once and 14 of eight; with one more, persistent blocks take twice as long. */
+/* How many clusters run at once on so many SMs. The blocks of a cluster share a GPC, which leaves some SMs idle: for
+ * each size so many of an H200. With one cluster more, persistent blocks take twice as long. */
 inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
-  const unsigned idle = cluster_size > 2 ? 8 + cluster_size : 0;
+  static const unsigned idle_sms[] = {0, 0, 0, 15, 12, 22, 30, 27, 16};
+  const unsigned idle = idle_sms[cluster_size];
   return sms >= idle + cluster_size ? (sms - idle) / cluster_size : 1;
 }
 /* A kernel, and what a launch needs to know of its shape and of the tile. */
@@ -9730,7 +9748,7 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
     return overlaps ? static_cast<unsigned>(end > tile_extent ? end - tile_extent : 0) : ~0u;
   };
   /* TMA stores multiples of 16 bytes. */
-  p.tma_store = cluster.k_shift == 0 && x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 &&
+  p.tma_store = cluster.partitions == 1 && x.beta == 0 && reinterpret_cast<uintptr_t>(x.c) % 16 == 0 &&
                 x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 && x.m % split == 0 &&
                 x.ldc * split <= max_stride && stride_c <= max_stride;
   p.cluster = cluster;
@@ -9742,7 +9760,7 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.k = static_cast<unsigned>(x.k);
   p.row_count = static_cast<unsigned>(row_count);
   p.col_count = static_cast<unsigned>(col_count);
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth << cluster.k_shift));
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth * cluster.partitions));
   p.tiles_m = static_cast<unsigned>(split * gk__tile_count(part_rows, tile_rows << cluster.row_shift));
   p.tiles_n = static_cast<unsigned>(gk__tile_count(col_count, tile_cols << cluster.col_shift));
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
@@ -9777,7 +9795,7 @@ cudaError_t gk__wgmma_launch(gk__wgmma_tile_kernel<Out, Func> tile_kernel, const
    * launch has as many waves of tiles as make 768 k blocks. In one launch, 16384 x 16384 x 16384 takes 1.64 (tf32)
    * and 1.21 (bf16) times as long, 12000 x 12000 x 12000 1.3; of 102 products none takes less than 0.98 (H100). */
   const unsigned launch_k_blocks = 768;
-  const unsigned launch_tiles = at_once * (cluster.k_shift > 0 ? 1 : gk_ceil_div(launch_k_blocks, p.k_blocks));
+  const unsigned launch_tiles = at_once * (cluster.partitions > 1 ? 1 : gk_ceil_div(launch_k_blocks, p.k_blocks));
   tile_kernel.kernel.cluster_blocks = size;
   for (p.first_tile = 0; p.first_tile < tiles; p.first_tile = p.end_tile) {
     const unsigned left = tiles - p.first_tile, blocks = left < at_once ? left : at_once;
@@ -9853,7 +9871,7 @@ inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_group
   };
   return (time(query.row_count() * query.split, col_groups, cluster.row_shift) +
           time(query.col_count(), row_groups, cluster.col_shift)) *
-         (1 + .05 * cluster.k_shift);
+         (1 + .05 * gk__ceil_log2(cluster.partitions));
 }
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
  * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load. That
@@ -9863,7 +9881,8 @@ inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_group
  * Fitted on an H200, in CUDA graphs, to the choices among 41,000 plans for 2,400 products of half types and tf32;
  * `make bench-refit` fits only the other kernels. Choices take 2.3 % (half types), 1.2 % (tf32 with K-major operands),
  * 0.9 % (other tf32) and 0.7 % (emulated fp32) longer than the best plan that was measured. If fitted to half of the
- * products, they take 2.4, 1.5 and 1.0 % longer for the others. */
+ * products, they take 2.4, 1.5 and 1.0 % longer for the others. 2,027 products for which it is among the best to split
+ * k by 3, 5, 6 or 7 take 0.990 (half types) and 0.984 (tf32) of the time that they take with powers of two alone. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &of_tile,
                                          const gk__wgmma_cluster &cluster) {
   const size_t row_groups = gk__tile_count(query.row_count(), of_tile.row_count << cluster.row_shift),
@@ -9872,8 +9891,7 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
   const unsigned cluster_size = cluster.size();
   const size_t at_once = gk__clusters_at_once(query.sms, cluster_size);
   if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
-  if (all > at_once && (cluster_size > 2 || cluster.k_shift > 0)) return ~0ull;
-  if (of_tile.mma_cols / 8 & ((1u << cluster.k_shift) - 1)) return ~0ull; /* the blocks divide the quads of a thread */
+  if (all > at_once && (cluster_size > 2 || cluster.partitions > 1)) return ~0ull;
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
   const size_t col_time = query.col_time + (of_tile.col_count % query.box_cols ? 23 : 0);
   const size_t load_time = /* in 1/100 ns */
@@ -9884,11 +9902,12 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
   const size_t k_block_time = of_tile.k_block_time + load_time / 100;
   /* The barriers, and if the blocks split k, for each 1024 accumulators to send and to reduce those of this block. */
   const size_t tile_items = of_tile.row_count * of_tile.col_count,
-               split_time = 615 + tile_items / 1024 * (69 + (165u >> cluster.k_shift)),
-               cluster_time = (cluster.tile_shift() > 0 ? 98 : 0) + (cluster.k_shift > 0 ? split_time : 0);
+               split_time = 615 + (tile_items * 69 + cluster.most_items(tile_items, of_tile.mma_cols) * 240) / 1024,
+               cluster_time = (cluster.tile_shift() > 0 ? 98 : 0) + (cluster.partitions > 1 ? split_time : 0);
+  if (!cluster.has_room(tile_items, of_tile.mma_cols)) return ~0ull;
   const double tiles_time = static_cast<double>(
       gk_ceil_div(all, at_once) *
-      (gk_ceil_div(query.k, size_t(1) << cluster.k_shift) * k_block_time + of_tile.overhead + cluster_time));
+      (gk_ceil_div(query.k, static_cast<size_t>(cluster.partitions)) * k_block_time + of_tile.overhead + cluster_time));
   /* The two overlap, but not wholly. */
   const double x = tiles_time * tiles_time, y = gk__wgmma_read_time(query, row_groups, col_groups, cluster);
   return static_cast<unsigned long long>(sqrt(sqrt(x * x + y * y * y * y)));
@@ -9896,12 +9915,12 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
 /* The tile and the cluster that take the least time. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_costs, int kernel_count,
                                          const gk__wgmma_query &query) {
-  gk__wgmma_choice best = {0, 0, {0, 0, 0}, ~0ull};
+  gk__wgmma_choice best = {0, 0, {1, 0, 0}, ~0ull};
   for (int i = 0; i < kernel_count; i++)
     for (unsigned option = 0; option < kernel_costs[i].option_count; option++) {
       const gk__wgmma_tile_cost of_tile = kernel_costs[i].tile_cost(option);
-      for (unsigned code = 0; code < 16; code++) {
-        const gk__wgmma_cluster cluster = {code / 4, code / 2 % 2, code % 2};
+      for (unsigned code = 0; code < 32; code++) {
+        const gk__wgmma_cluster cluster = {code / 4 + 1, code / 2 % 2, code % 2};
         if (cluster.size() > 8) continue;
         const unsigned long long time = gk__wgmma_time(query, of_tile, cluster);
         if (time < best.cost) best = {i, of_tile.mma_cols, cluster, time};
@@ -10800,7 +10819,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
   const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
   dest.one = p.batch == 1 || from.stride == 0;
   dest.transposed = transposed;
-  dest.k_major = from.k_major || transposed;
+  dest.k_major = from.k_major != transposed;
   dest.split = 1;
   dest.bytes = in_terms ? 2 : p.item_bytes;
   const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
@@ -10927,18 +10946,26 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
 }
 /* Plans how the kernel of plan->plan reads the operands. Returns whether one would be copied if A were not split. */
 inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
-  const bool tf32 = p.precision == GK_PRECISION_TF32, by_tma = plan->plan == GK_PLAN_WGMMA;
+  const bool tf32 = p.precision == GK_PRECISION_TF32, in_terms = p.precision == GK_PRECISION_EMULATED,
+             by_tma = plan->plan == GK_PLAN_WGMMA;
+  const size_t large_copy = size_t(6) << 20; /* bytes */
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
    * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
   const bool one_k_major = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
-  const bool both_k_major = p.precision == GK_PRECISION_EMULATED && !by_tma;
+  const bool both_k_major = in_terms && !by_tma;
   plan->a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
   plan->b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
   const bool copies = plan->a.wanted || plan->b.wanted;
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
-   * in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
-  if (by_tma && (tf32 ? !plan->b.k_major : p.is_half_type() && !(plan->b.k_major && plan->a.wanted)))
+   * in a K-major one at 16-byte words, which suffices for an A of half types whose rows are aligned to them. Otherwise
+   * a transposed copy of a small B saves that of a large A: ten products with 7 to 80 MB of A take 0.46 to 0.99 of the
+   * time (half types: nine take 0.47 to 0.92, but 20001 x 31 x 301 takes 1.14; H200). */
+  if (by_tma && !in_terms && !(plan->b.k_major && (tf32 || plan->a.wanted)))
     plan->a.split = gk__plan_strided_reads(p, plan->a.wanted);
+  else if (by_tma && !in_terms && plan->a.wanted && p.m >= 4 * p.n && p.m * p.k * p.item_bytes >= large_copy) {
+    plan->a.split = gk__plan_strided_reads(p, true);
+    if (plan->a.split > 1) plan->b = gk__plan_copy(p, p.b, p.n, by_tma, true);
+  }
   if (plan->a.split > 1) plan->a.wanted = false;
   return copies;
 }

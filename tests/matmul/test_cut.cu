@@ -169,6 +169,9 @@ TEST(large_products) {
   }
   check_large<__half, GK_PRECISION_DEFAULT>(6880, 864, 3872, 2);
   check_large<__nv_bfloat16, GK_PRECISION_DEFAULT>(1984, 4576, 4128, 1);
+  check_large<__half, GK_PRECISION_DEFAULT>(3001, 77, 1111, 2); /* a transposed copy of B */
+  check_large<__nv_bfloat16, GK_PRECISION_DEFAULT>(2047, 333, 5001, 2);
+  check_large<float, GK_PRECISION_TF32>(3001, 77, 1111, 2);
   check_large<float, GK_PRECISION_TF32>(210, 4588, 7396, 0);
   check_large<float, GK_PRECISION_EMULATED>(210, 4588, 7396, 0);
 }

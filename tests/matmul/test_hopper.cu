@@ -40,8 +40,9 @@ template <class Func>
 using host_functor = typename std::conditional<std::is_same<Func, hook_identity>::value, identity_on_host, Func>::type;
 
 /* Clusters that split k, that share operands, and that do both. */
-static const hook_wgmma_cluster clusters[] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {0, 1, 0},
-                                              {0, 0, 1}, {0, 1, 1}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}};
+static const hook_wgmma_cluster clusters[] = {{1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {4, 0, 0}, {5, 0, 0},
+                                              {6, 0, 0}, {7, 0, 0}, {8, 0, 0}, {1, 1, 0}, {1, 0, 1},
+                                              {1, 1, 1}, {2, 1, 0}, {2, 0, 1}, {3, 1, 0}, {2, 1, 1}};
 
 /* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. If A is split,
  * the elements of the next row are NaN. */
@@ -86,7 +87,7 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
   for (const hook_wgmma_cluster &cluster : clusters)
     for (int beta = 0; beta < 2; beta++)
       for (size_t blocks : {0u, 1u, cluster.size()}) { /* no limit; too few to share operands; one cluster at once */
-        if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
+        if (test_leaves_out<S>(41) || !cluster.has_room(S::mma_rows * mma_cols, mma_cols)) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
         calls.begin();
@@ -95,7 +96,7 @@ static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad,
         EXPECT_SAME(c.get(), beta ? with_c : product,
                     "%u rows, trans %d, %zu x %zu x %zu, pad %zu, split %u, cluster of %u x %u, k by %u, beta %d",
                     mma_cols, trans, m, n, k, pad, split, 1u << cluster.row_shift, 1u << cluster.col_shift,
-                    1u << cluster.k_shift, beta);
+                    cluster.partitions, beta);
       }
 }
 
@@ -195,10 +196,12 @@ static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bo
   call_check<Func> calls(&p.func);
   const auto kernel = hook_wgmma_tile_kernel_of<S, E, O, Func>(mma_cols);
   for (const hook_wgmma_cluster &cluster : clusters) {
-    if (test_leaves_out<S>(41) || mma_cols / 8 % (1u << cluster.k_shift)) continue;
+    if (test_leaves_out<S>(41) || !cluster.has_room(S::mma_rows * mma_cols, mma_cols)) continue;
     /* One cluster computes all tiles; and so many as share the multiprocessors that one cluster has. */
     const unsigned size = cluster.size();
-    const hook_product_call on_few(NULL, 0, {static_cast<int>(size > 2 ? 2 * size + 8 : size), 0, GK_PLAN_WGMMA});
+    unsigned sms = size;
+    while (hook_clusters_at_once(sms + 1, size) < 2) sms++;
+    const hook_product_call on_few(NULL, 0, {static_cast<int>(sms), 0, GK_PLAN_WGMMA});
     for (const bool shares : {false, true}) {
       p.max_blocks = shares ? 0 : size;
       c.set(before);
@@ -207,7 +210,7 @@ static void check_tile(unsigned mma_cols, int trans, bool odd, bool has_beta, bo
       calls.end(batch * m * n);
       EXPECT_SAME(c.get(), expected,
                   "%zu terms, %d x %u, cluster of %u x %u, k by %u, shares %d, trans %d, odd %d, beta %d, split %zu",
-                  terms, S::mma_rows, mma_cols, 1u << cluster.row_shift, 1u << cluster.col_shift, 1u << cluster.k_shift,
+                  terms, S::mma_rows, mma_cols, 1u << cluster.row_shift, 1u << cluster.col_shift, cluster.partitions,
                   shares, trans, odd, has_beta, split);
     }
   }
@@ -286,7 +289,7 @@ TEST(a_tile_of_a_cluster_beyond_c) {
   p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1, p.beta = -1;
   typedef hook_wgmma_shape<1, false, 64, 3, hook_wgmma_cols<64>> shape;
   const auto kernel = hook_wgmma_tile_kernel_of<shape, __half, __half, hook_identity>(64);
-  const hook_wgmma_cluster one_tile = {0, 0, 0}, four_tiles = {0, 1, 1};
+  const hook_wgmma_cluster one_tile = {1, 0, 0}, four_tiles = {1, 1, 1};
   c.set(std::vector<__half>(m * n));
   EXPECT_OK(hook_wgmma_launch(kernel, p, one_tile, on_132));
   const std::vector<__half> expected = c.get();

@@ -440,16 +440,17 @@ TEST(planner_copies_nothing_for_small_products) {
 /* Of a narrow product the strict kernels compute whole tiles, too; but floats take less time by them than large copies
  * for tf32. */
 TEST(planner_of_narrow_products_that_need_copies) {
-  const auto tensor = [](size_t item_bytes, size_t m, size_t n, size_t k, size_t shift) {
+  const auto tensor = [](size_t item_bytes, size_t m, size_t n, size_t k, size_t shift, bool a_is_k_major = true) {
     const gk_precision precision = item_bytes == f32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
     hook_product p = product_of(item_bytes, m, n, k, precision, GK_PLAN_AUTO);
-    p.a.address += shift;
+    p.a.address += shift, p.a.k_major = a_is_k_major, p.a.leading_dim = a_is_k_major ? k : m;
     p.b.k_major = true, p.b.leading_dim = k;
     return hook_plan_product(p, {132, 232448, GK_PLAN_WGMMA}).tensor();
   };
   EXPECT(tensor(half_type, 33, 9, 8192, 4) && !tensor(half_type, 33, 9, 4096, 4));
   EXPECT(tensor(half_type, 6378, 52, 2596, 4));
-  EXPECT(!tensor(f32, 6378, 52, 2596, 4) && tensor(f32, 52, 8192, 8192, 4)); /* the second copies the small operand */
+  EXPECT(!tensor(f32, 6378, 52, 2596, 4, false));
+  EXPECT(tensor(f32, 6378, 52, 2596, 4) && tensor(f32, 52, 8192, 8192, 4)); /* these copy the small operand */
   EXPECT(tensor(f32, 6378, 52, 2596, 0) && tensor(f32, 6378, 77, 2596, 4) && tensor(f32, 6378, 52, 603, 4));
 }
 
@@ -552,8 +553,10 @@ TEST(planner_splits_what_is_not_aligned) {
   EXPECT_EQ(split(hopper), 1u); /* the second matrix begins elsewhere */
   p.a.stride = 2048 * 5001;
   EXPECT_EQ(split(hopper), 16u);
-  p.b.k_major = true;
+  p.b.k_major = true, p.n = 512;
   EXPECT_EQ(split(hopper), 1u);
+  p.n = 333; /* B is small, and copied transposed */
+  EXPECT_EQ(split(hopper), 16u);
   p.a.leading_dim = 5000, p.a.stride = 0;
   EXPECT_EQ(split(hopper), 2u);
   p.m = 1100; /* 10 rows of tiles instead of 9 */
@@ -568,6 +571,23 @@ TEST(planner_splits_what_is_not_aligned) {
   EXPECT_EQ(split(hopper), 8u);
   p.precision = GK_PRECISION_EMULATED;
   EXPECT_EQ(split(hopper), 1u);
+}
+/* With a large A and a small B, both K-major and not aligned, only B is copied. */
+TEST(planner_transposes_a_small_operand) {
+  const auto transposes = [](size_t item_bytes, size_t m, size_t n, size_t k, gk_plan plan = GK_PLAN_WGMMA) {
+    const gk_precision precision = item_bytes == f32 ? GK_PRECISION_TF32 : GK_PRECISION_DEFAULT;
+    hook_product p = product_of(item_bytes, m, n, k, precision, GK_PLAN_AUTO);
+    p.b.k_major = true, p.b.leading_dim = k;
+    const hook_product_plan found = hook_plan_product(p, {132, 232448, plan});
+    EXPECT(found.b.wanted && found.b.k_major != found.b.transposed);
+    EXPECT_EQ(found.b.transposed, !found.a.wanted);
+    EXPECT_EQ(found.b.transposed, found.a.split > 1);
+    EXPECT_EQ(found.b.leading_dim, gk_round_up(found.b.transposed ? n : k, 128 / item_bytes));
+    return found.b.transposed;
+  };
+  EXPECT(transposes(half_type, 4080, 1020, 773) && !transposes(half_type, 4080, 1021, 773));
+  EXPECT(!transposes(half_type, 4080, 1020, 771) && !transposes(half_type, 4080, 1020, 773, GK_PLAN_MMA));
+  EXPECT(transposes(f32, 2040, 510, 773) && !transposes(f32, 2040, 510, 771));
 }
 
 TEST(refused_plans) {

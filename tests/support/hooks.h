@@ -121,6 +121,7 @@
 #define hook_tile_choice gk__tile_choice
 #define hook_tile_facts gk__tile_facts
 #define hook_tiles gk__tiles
+#define hook_clusters_at_once gk__clusters_at_once
 #define hook_wgmma_cluster gk__wgmma_cluster
 #define hook_wgmma_launch gk__wgmma_launch
 #define hook_wgmma_cols gk__wgmma_cols
