@@ -10972,15 +10972,16 @@ inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
 /* Whether gk__mma_kernel multiplies tf32 faster than gk__wgmma_kernel in code for sm_90a, which has its small tile. The
  * caller checks that it needs no copies. wgmma needs a K-major operand. If neither is, wgmma waits for a transposed
  * copy: 31 products of at most 16 stages for each multiprocessor take 0.80 of that time by mma.sync, at most 1.16 times
- * as long, and 17 batches with edges of up to 320 take 0.58 to 0.95. If one is K-major, 21 products of up to one tile
- * for each multiprocessor and six stages take 0.94 of the time of wgmma (H200, CUDA graphs). */
+ * as long, two with 16 and 19 stages 0.75 and 0.79, and 17 batches with edges of up to 320 take 0.58 to 0.95. If one is
+ * K-major, 21 products of up to one tile for each multiprocessor and six stages take 0.94 of the time of wgmma (H200,
+ * CUDA graphs, but for the two). */
 inline bool gk__mma_pays(const gk__product &p, size_t sms) {
   if (p.precision != GK_PRECISION_TF32 || (p.a.k_major && p.b.k_major)) return false;
   const gk__mma_tile mma_tile = gk__mma_tile_at<1, float>(GK__SMALL_TILE);
   const size_t edge = 320, tiles = gk__tile_count(p.m, p.n, mma_tile.bm, mma_tile.bn),
                stages = gk__tile_count(p.k, mma_tile.stage_depth);
   if (p.a.k_major || p.b.k_major) return p.batch == 1 && tiles <= sms && stages <= 6;
-  return tiles * p.batch * stages <= 16 * sms || (p.batch > 1 && p.m <= edge && p.n <= edge);
+  return tiles * p.batch * stages <= 20 * sms || (p.batch > 1 && p.m <= edge && p.n <= edge);
 }
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
@@ -10997,13 +10998,16 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__matmul_
 
   plan.precision = p.precision;
   plan.plan = gpu.tensor_plan;
-  const bool wants_copies = gk__plan_operands(p, &plan);
+  bool wants_copies = gk__plan_operands(p, &plan);
   if (forced) return plan;
   if (wants_copies && p.is_thin()) return otherwise; /* a copy takes as long as such a product */
   if (by_tma && gk__mma_pays(p, static_cast<size_t>(gpu.sms))) {
     gk__product_plan by_mma = plan;
     by_mma.plan = GK_PLAN_MMA;
-    if (!gk__plan_operands(p, &by_mma)) plan = by_mma;
+    if (!gk__plan_operands(p, &by_mma)) {
+      plan = by_mma;
+      wants_copies = false;
+    }
   }
   const bool copies = plan.a.wanted || plan.b.wanted;
   if (gk__is_small(p, gpu.sms, !wants_copies, copies) || (copies && !gk__copy_pays(p, plan, by_tma))) return otherwise;

@@ -497,9 +497,10 @@ TEST(planner_transposes_for_large_products_of_tf32) {
     EXPECT(plan.plan == GK_PLAN_WGMMA || !(plan.a.wanted || plan.b.wanted));
     return plan.plan == GK_PLAN_MMA;
   };
-  EXPECT(by_mma(33 * 64, 64, 2048, 1) && !by_mma(33 * 64, 64, 2052, 1) && !by_mma(33 * 64 + 4, 64, 2048, 1));
+  EXPECT(by_mma(33 * 64, 64, 2560, 1) && !by_mma(33 * 64, 64, 2564, 1) && !by_mma(33 * 64 + 4, 64, 2560, 1));
+  EXPECT(by_mma(32, 1760, 160, 1)); /* needs no copies, so it is not small */
   EXPECT(by_mma(320, 320, 384, 1, 1000) && !by_mma(324, 320, 384, 1, 1000) && !by_mma(320, 324, 384, 1, 1000));
-  EXPECT(by_mma(512, 512, 64, 1, 16) && !by_mma(512, 512, 64, 1, 17));
+  EXPECT(by_mma(512, 512, 64, 1, 20) && !by_mma(512, 512, 64, 1, 21));
   for (int trans : {0, 3}) {
     EXPECT(by_mma(704, 704, 192, trans) && !by_mma(704, 704, 196, trans) && !by_mma(704, 772, 192, trans));
     EXPECT(!by_mma(704, 704, 192, trans, 2));
