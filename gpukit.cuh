@@ -10886,7 +10886,8 @@ inline const char *gk__refuse_product(const gk__product &p, const gk__matmul_gpu
  * launches take as long as a small or a thin product (gk__plan_product counts it); splitting an element into bf16 terms
  * takes as long as 128 (wgmma) or 160 strict multiply-adds. Of 150 products of 4e7 to 3e9 multiply-adds, the choices
  * between emulated and strict take 0.5 % (wgmma) and 0.2 % (mma.sync) longer than the better one, at most 1.24 times as
- * long (H200).
+ * long. With a k of 32, 33 and 40, by wgmma, three of 3e8 to 5e8 take 1.06, 1.38 and 1.13 times as long as strict ones
+ * (H200).
  *
  * In a batch the multiply-adds of all products count. A tile of 64 x 64 takes as long if a product leaves most of it
  * empty, so tiny ones of tf32 are slower: those below 40^3 (mma.sync: 45^3), and up to 64^3 if wgmma needs copies. Of
@@ -10903,7 +10904,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__matmul_gpu &gpu) {
   }
   if (p.is_thin()) return false;
   if (p.precision == GK_PRECISION_TF32) return volume >= 1.5e6 || (all >= 1e7 && volume >= (by_wgmma ? 6e4 : 9e4));
-  if (by_wgmma) return all >= 2e8 && m * n >= 128 * (m + n);
+  if (by_wgmma) return all >= 2e8 && m * n >= 128 * (m + n) && k >= 48;
   return all >= 3.5e8 && m * n >= 160 * (m + n) && k >= 96;
 }
 

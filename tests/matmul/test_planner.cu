@@ -244,6 +244,10 @@ TEST(planner_chooses_the_kernel) {
   EXPECT(!hook_plan_product(flat, hopper).tensor()); /* splitting would take longer */
   flat.m = 256;
   EXPECT(hook_plan_product(flat, hopper).tensor());
+  const auto emulates = [&](size_t k, const hook_matmul_gpu &gpu) {
+    return hook_plan_product(product_of(f32, 4096, 4096, k, GK_PRECISION_EMULATED, GK_PLAN_AUTO), gpu).tensor();
+  };
+  EXPECT(emulates(48, hopper) && !emulates(47, hopper) && emulates(96, ampere) && !emulates(95, ampere));
   EXPECT_EQ(plan_of(f64, 4096, GK_PRECISION_STRICT, hopper), automatic);
   hook_product thin = product_of(half_type, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   EXPECT(!hook_plan_product(thin, ampere).tensor());
