@@ -110,29 +110,29 @@
  * GUARANTEES
  *
  *   Errors       A call that can fail returns cudaError_t, and gk_error_detail() then says what was wrong; gk_array,
- *                gk_allclose of one, and gk_time_ms call the handler of GK_CHECK. C++17 and C23 compilers warn about a
- *                status that is ignored, unless it is cast to void. Only GK_TIME, calls with print in their names and
- *                the default handler print. Only the handler ends the program, as it does by default. A call reports
- *                only its own errors, and does not leave them behind as CUDA's last error. Errors of earlier work are
- *                not reported. A call that succeeds leaves them there; one that fails may overwrite them, because CUDA
- *                keeps only one. The exception: after an error that destroys the device's context every call fails,
- *                and the detail says that the error comes from earlier work; if the call waits for its own kernels,
- *                that it may come from these.
+ *                gk_allclose of one, gk_time_ms and GK_TIME call the handler of GK_CHECK. C++17 and C23 compilers warn
+ *                about a status that is ignored, unless it is cast to void. Only GK_TIME, calls with print in their
+ *                names and the default handler print. Only the handler ends the program, as it does by default. A
+ *                call reports only its own errors, and does not leave them behind as CUDA's last error. Errors of
+ *                earlier work are not reported. A call that succeeds leaves them there; one that fails may overwrite
+ *                them, because CUDA keeps only one. The exception: after an error that destroys the device's context
+ *                every call fails, and the detail says that the error comes from earlier work; if the call waits for
+ *                its own kernels, that it may come from these.
  *                (Built with CUDA 12, the first launch of a kernel with more than 48 KiB of dynamic shared memory
  *                clears an error left behind, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
  *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. The calls of section
- *                10 may be captured into CUDA graphs, but those that wait, and may run at the same time on several
- *                streams and threads if each has a scratch of its own.
+ *                10 may be captured into CUDA graphs, except those that wait. They may run at the same time on
+ *                several streams and threads, if no two of these share a scratch.
  *   Overlap      On sm_90 and up, kernels of reduce, scan and matmul start while earlier work of the stream still runs
  *                (programmatic dependent launch), but access no global memory before that has ended. Code compiled from
  *                older PTX, which lacks the wait for it, starts later. Later work waits for them as usual.
  *   Same bits    Reduce, scan and strict matmul with the operators of section 6 give the same bits on every run, every
  *                GPU, every grid, and without a GPU: n (or m, n, k), the types and the operator alone determine the
  *                order of the arithmetic. Products on tensor cores (half types; float where asked for) give the same
- *                bits on every run of one build on one GPU model, but other ones if an operand begins elsewhere or the
- *                batch is larger. A NaN is a NaN, of unspecified sign and payload. Builds with --use_fast_math or
- *                -ftz=true are excluded.
+ *                bits on every run of one build on one GPU model. They may give other bits if an operand has another
+ *                alignment or the batch another size. A NaN is a NaN, of unspecified sign and payload. Builds with
+ *                --use_fast_math or -ftz=true are excluded.
  *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 +
  *                110 times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes.
  *                On random data the total error stays below log2(n) times that (tests/arrays/test_accuracy.cu, against
@@ -286,8 +286,8 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #error "gpukit.cuh needs sm_75 or newer: build with -arch=native, or -gencode arch=compute_75,code=sm_75 and up"
 #endif
 
-/* Device code needs nvcc, clang in CUDA mode, or the CPU stand-in, which defines CUDA_ON_CPU. Other files see section
- * 3, and C++ that is compiled without CUDA also gk_array, gk_allclose, gk_time_ms and gk_bench. */
+/* Device code needs nvcc, clang in CUDA mode, or the CPU stand-in (tests/cpu), which defines CUDA_ON_CPU. Other files
+ * see section 3, and C++ that is compiled without CUDA also gk_array, gk_allclose, gk_time_ms and gk_bench. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(CUDA_ON_CPU))
 #define GK__KERNELS 1
 #endif
@@ -384,11 +384,7 @@ extern "C++" {
 
 /* ====================================================================================================================
  * 3. HOST API: what C and C++ files share, in valid C99: errors, devices, timing, scratch memory, the options of
- *    matmul, and typed calls for C.
- *
- *    Every function that can fail returns cudaError_t. On failure gk_error_detail() is a sentence that says why. Only
- *    GK_TIME, functions with print in their names and the default handler print. Functions wait for the GPU only where
- *    their documentation says so.
+ *    matmul, and typed calls for C. GUARANTEES in section 1 says what holds for all of them.
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
@@ -538,7 +534,7 @@ typedef struct gk_bench_opts { /* zeros are the defaults; so is opts NULL */
   int samples;         /* 0: 30 */
   int calls;           /* back-to-back calls in a sample; 0: as many as take about 1 ms, from 1 to 1000 */
   double bytes, flops; /* bytes moved and operations done by one call, for the rates in the result */
-  double *sample_ms;   /* NULL, or an array for the time of one call in each sample; a function has `samples` (0: 30) */
+  double *sample_ms;   /* NULL, or an array for ms per call: `samples` (0: 30) for each function, one after the other */
 } gk_bench_opts;
 typedef struct gk_bench_result {
   double median_ms, min_ms, mean_ms, stddev_ms; /* time of one call, over the samples */
@@ -568,8 +564,8 @@ GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
  * grows: if it is too small, the call returns cudaErrorInvalidValue, and the detail names the bytes needed. A
  * zero-initialised gk_scratch is valid and empty: calls that would use it refuse it.
  *
- * It may have a work area, for copies of A and B that tensor cores can read. A product that needs a larger work area
- * than its scratch has allocates one on the stream. */
+ * It may have a work area, for copies of A and B that tensor cores can read. If it has none, a product that needs one
+ * allocates it on the stream. One that is too small for a single product is an error, too. */
 typedef struct gk_scratch {
   void *ptr;
   size_t bytes;      /* without the work area */
@@ -577,9 +573,10 @@ typedef struct gk_scratch {
   int device;
 } gk_scratch;
 
-/* Allocates a scratch of at least `bytes` bytes for the current device, and clears it on the stream. It is an error if
- * *scratch is not empty. gk_scratch_destroy frees it, which waits for the device, and leaves it empty; if it fails, as
- * during a capture, nothing is changed. */
+/* Allocates a scratch of at least `bytes` bytes for the current device, and clears it on the stream;
+ * gk_scratch_create_work adds a work area of work_bytes bytes. It is an error if *scratch is not empty, or if the
+ * stream is being captured. gk_scratch_destroy frees it, which waits for the device, and leaves it empty; if it fails,
+ * as during a capture, nothing is changed. */
 GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
 GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                                                cudaStream_t stream);
@@ -791,7 +788,7 @@ GK__C_CALLS()
 #endif /* __cplusplus */
 
 /* ====================================================================================================================
- * 4. CHECKS AND LAUNCHES: comparing arrays, launching kernels of your own. C++11 from here on.
+ * 4. CHECKS AND LAUNCHES: timing, device arrays, comparing arrays, launching your own kernels. C++11 from here on.
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
@@ -840,11 +837,12 @@ using gk__count_type = typename std::enable_if<std::is_integral<Count>::value ||
  *   printf("%g\n", sum.get(0));
  *
  * A lambda of device code captures x.data() and not x, which cannot be copied. New elements are uninitialised. On
- * stream 0 memory comes from cudaMalloc, and cudaFree waits for the device; on other streams both are in the stream's
- * order. The stream must outlive the array, whose destructor frees the memory on it. The array's device is current
- * whenever it is used. Arrays on stream 0 cannot be destroyed during a capture: their memory would be lost. Copies are
- * on the stream, and functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an
- * array that was not allocated is empty, and host memory is as it was. Items are trivially copyable. */
+ * stream 0 memory comes from cudaMalloc, and cudaFree waits for the device. On other streams it is allocated and freed
+ * in the stream's order. The stream must outlive the array, whose destructor frees the memory on it. The array's device
+ * must be current whenever it is used. Arrays on stream 0 cannot be destroyed during a capture: their memory would be
+ * lost. Copies are on the stream, and functions that copy wait for it. A failure goes to the handler of GK_CHECK. If
+ * that returns, an array that was not allocated is empty, and host memory is as it was. Items are trivially copyable.
+ */
 template <class Item> class gk_array {
 public:
   typedef Item value_type;
@@ -1158,13 +1156,13 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  *   }
  *
  * launched with exactly gk_tile<...>::thread_count threads in a block of any shape, and the grid
- * gk_tile<...>::grid_dim(m, n). Accumulators are float or double, and shared tiles begin at 16 bytes (__align__(16)).
+ * gk_tile<...>::grid_dim(m, n). Accumulators are float or double. Shared tiles are aligned to 16 bytes: __align__(16).
  * ==================================================================================================================*/
 
 /* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp
  * is 4 x 8 threads. A thread's rows and columns are grouped in vectors of up to 16 bytes, so it reads its operands from
- * shared memory by vector loads. The vectors of neighbouring threads alternate, so that these have no bank
- * conflicts. */
+ * shared memory by vector loads. The vectors of neighbouring threads alternate, so these loads have no bank conflicts.
+ */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
   static_assert(std::is_same<Acc, float>::value || std::is_same<Acc, double>::value,
                 "gk_tile: accumulators are float or double; half types are loaded into tiles of float");
@@ -1216,7 +1214,7 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols,
 GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
                                  const Acc (&a_tile)[Rows][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth);
 
-/* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n. With beta 0, c is not read. */
+/* c[row0 + i][col0 + j] = alpha acc[i][j] + beta c[row0 + i][col0 + j], within m x n. With beta 0, c is not read. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
                          size_t row0, size_t col0, size_t m, size_t n, typename gk__same<Acc>::type alpha,
@@ -1245,9 +1243,9 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *                                                   NaN before all
  *   a functor    any             its Acc            any
  *
- * Elements that are gk_args keep their indices: so argmin reduces earlier results. A wide output does not widen a sum
- * or product: of ints that may exceed 32 bits use gk_sum<int64_t>(), a functor. A sum begins with +0: that of -0 alone
- * is +0. */
+ * Elements that are gk_args keep their indices, so argmin can reduce the results of earlier calls. A wide output does
+ * not widen a sum or product: for a sum of ints that may exceed 32 bits, use the functor gk_sum<int64_t>(). A sum
+ * begins with +0: that of -0 alone is +0. */
 template <class Input, class Output, class Operator>
 GK__NODISCARD cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1287,9 +1285,9 @@ template <class InputX, class InputY, class Output>
 GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream = 0,
                                  const gk_scratch *scratch = NULL);
 
-/* gk_reduce with its result in host memory: writes it to *value, and waits for the stream. It cannot be captured. It
- * allocates memory for the result and frees it, also with a scratch, for which CUDA may wait for the device. Value: as
- * the output above, so a gk_arg<Item> for argmin and argmax.
+/* gk_reduce with its result in host memory: writes it to *value, and waits for the stream. It cannot be captured. Even
+ * with a scratch it allocates memory for the result and frees it, and CUDA may wait for the device then. Value: as the
+ * output above, so a gk_arg<Item> for argmin and argmax.
  *
  *   float largest;
  *   GK_CHECK(gk_reduce_value(x, &largest, n, gk_op_max())); */
@@ -1371,7 +1369,7 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
  * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
  * are kept, which is not checked. output may be the same pointer as input, if the elements have the same size and keep
  * looks at its argument alone. Apart from that, input and output may not overlap. Elements have at most 176 bytes.
- * *kept_count must be wide enough, which is not checked. A scratch needs gk_scan_scratch_bytes(n, item_bytes) bytes.
+ * *kept_count must be wide enough, which is not checked.
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
@@ -1395,8 +1393,9 @@ GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &ite
  * converted from float: doubles and 64-bit integers are rounded to float first. */
 template <class Input, class Output>
 GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
-/* output[i] = value, converted to the type of output. output[i] = begin + i increment: all three are converted to that
- * type first, for half types to float; the product and the sum are rounded one after the other. */
+/* gk_fill: output[i] = value, converted to the type of output. gk_iota: output[i] = begin + i * increment. All three
+ * are converted to that type first, for half types to float; the product and the sum are rounded one after the other.
+ */
 template <class Output, class Value>
 GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream = 0);
 template <class Output, class Begin, class Increment>
@@ -1533,8 +1532,8 @@ GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&ou
                                                  const gk_scratch *scratch = NULL);
 
 struct gk_dist_matmul_opts { /* zeros are the defaults */
-  gk_matmul_opts matmul;     /* ldb is that of this rank's rows of B; trans_b and batch must be 0. max_blocks leaves
-                               * SMs to NCCL. With max_blocks or a scratch, products follow one another */
+  gk_matmul_opts matmul;     /* ldb is that of this rank's rows of B; trans_b must be 0, batch 0 or 1. max_blocks
+                              * leaves SMs to NCCL. With max_blocks or a scratch, products follow one another */
   const size_t *rank_rows;   /* host array: the number of rows of B on each rank; NULL: gk_dist_split(k, ranks, rank) */
   size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
   cudaStream_t comm_stream;  /* for the transfer of B, of a high priority; 0: one is created for the call */
@@ -1546,7 +1545,7 @@ struct gk_dist_matmul_opts { /* zeros are the defaults */
 inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns = 0);
 
 /* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n
- * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of C is
+ * in all; row-major device memory. n, k, rank_rows and columns are the same on every rank. Each element of C is
  * computed as gk_matmul_ex does for the rank's m, the columns of a part, and k: where its bits do not depend on m and
  * n, those of C depend neither on the number of ranks nor on which rank has which rows. */
 template <class InputA, class InputB, class Output>
@@ -8001,7 +8000,7 @@ template <int Preparation> struct gk__prepared_vector {
    * for sm_90a does not have. The transposition, if it is compiled there, costs 6 % of a product of 1024^3 (H200). */
 #if defined(GK__PASS_SM_90A)
   static const bool transposes = Preparation != GK__PREPARE_BF16_TERMS;
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 /* the kernel may stand in for that of sm_90a: see section 22 */
+#elif defined(GK__PASS_SM_90) /* the kernel may stand in for that of sm_90a: see section 22 */
   static const bool transposes = true;
 #else
   static const bool transposes = Preparation != GK__PREPARE_COPY;
@@ -8045,9 +8044,9 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
   return out_of_range;
 }
 
-/* Stores tile `in_matrix` of a matrix transposed, by all threads of a block. 32 columns of the matrix become
- * 32 rows of the copy. A thread has as many loads in flight as it takes to keep the memory busy. Returns what
- * gk__store_prepared returns. */
+/* Stores tile `in_matrix` of a matrix transposed, by all threads of a block. 32 columns of the matrix become 32 rows of
+ * the copy. A thread has as many loads in flight as it takes to keep the memory busy. Returns what gk__store_prepared
+ * returns. */
 template <int Preparation> struct gk__transpose_tile {
   static const unsigned items = gk__prepared_vector<Preparation>::items;
   static const unsigned col_count = 32, row_count = 64, vectors = row_count / items; /* vectors: of a row of the copy */
@@ -8073,7 +8072,7 @@ template <int Preparation> struct gk__transpose_tile {
       const unsigned to_row = i + threadIdx.x / vectors;
       unsigned vector[items] = {};
       GK__UNROLL
-      for (unsigned j = 0; j < items; j++) { /* halves in pairs */
+      for (unsigned j = 0; j < items; j++) { /* two elements of a half type share a word */
         const unsigned pos = j * static_cast<unsigned>(sizeof(Item));
         vector[pos / 4] |= word[threadIdx.x % vectors * items + j][to_row] << pos % 4 * 8;
       }
@@ -8109,8 +8108,8 @@ __global__ void __launch_bounds__(gk__prepare_threads,
     const unsigned matrix_tiles = p.tiling.tiles_x * p.tiling.tiles_y, in_matrix = tile_idx % matrix_tiles;
     const size_t matrix = tile_idx / matrix_tiles;
     if (p.transposed) {
-      /* Without that code, as where a program links code for sm_90 and sm_90a of one version and tag (section 22), the
-       * strict kernel computes the product. */
+      /* Only emulated fp32 in code for sm_90a lacks that code. It is called for where a program links code for sm_90
+       * and sm_90a of one version and tag (section 22). The strict kernel computes the product then. */
       if (!prepared::transposes || transpose_tile.prepare(p, matrix, in_matrix, limit)) out_of_range = true;
       continue;
     }
@@ -8965,11 +8964,13 @@ struct gk__wgmma_cluster {
   GK__D unsigned k_rank() const { return rank() >> tile_shift(); }
   GK__D unsigned cluster_idx() const { return blockIdx.x / size(); }
   GK__D unsigned cluster_count() const { return gridDim.x / size(); }
-  /* A block reduces each `partitions`-th quad of a thread: at most so many, and the block of this k rank own_quads. */
+  /* A block reduces every `partitions`-th quad of a thread, from quad k_rank() on: own_quads of `quads`, and no block
+   * more than most_quads. (A thread has at least eight quads, and a cluster at most eight partitions.) */
   GK__HD unsigned most_quads(unsigned quads) const { return (quads + partitions - 1) / partitions; }
   GK__D unsigned own_quads(unsigned quads) const { return most_quads(quads - k_rank()); }
-  /* The accumulators that a block reduces, at most; and whether their partials have room in any ring. The smallest
-   * ring, that of 192 x 192, has three stages of 48 KiB. */
+  /* The accumulators that a block reduces, at most; and whether their partials have room in any ring. Clusters split k
+   * only if all tiles run at once, with one block on a multiprocessor. The smallest rings then have 144 KiB: three
+   * stages of 192 x 192, or two of 128 x 64 of emulated fp32. */
   GK__HD size_t most_items(size_t tile_items, unsigned mma_cols) const {
     return tile_items * most_quads(mma_cols / 8) / (mma_cols / 8);
   }
@@ -9538,7 +9539,10 @@ GK__D void gk__cluster_reduce(const gk__wgmma_args<Out, Func> &p, const float (&
                             gk__ptx_mapa_shared_cluster(pipe.reduce_barrier(), rank), acc[i * 4], acc[i * 4 + 1],
                             acc[i * 4 + 2], acc[i * 4 + 3]);
     rank += 1u << p.cluster.tile_shift();
-    if (rank >= p.cluster.size()) rank -= p.cluster.size(), dest += quad_bytes;
+    if (rank >= p.cluster.size()) {
+      rank -= p.cluster.size();
+      dest += quad_bytes;
+    }
   }
   gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   const gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
@@ -9678,8 +9682,9 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
   return true;
 }
 
-/* How many clusters run at once on so many SMs. The blocks of a cluster share a GPC, which leaves some SMs idle: for
- * each size so many of an H200. With one cluster more, persistent blocks take twice as long. */
+/* How many clusters run at once on so many SMs. The blocks of a cluster share a GPC, which leaves some SMs idle.
+ * idle_sms has their number on an H200, by the size of a cluster. With one cluster more than run at once, persistent
+ * blocks take twice as long. */
 inline unsigned gk__clusters_at_once(unsigned sms, unsigned cluster_size) {
   static const unsigned idle_sms[] = {0, 0, 0, 15, 12, 22, 30, 27, 16};
   const unsigned idle = idle_sms[cluster_size];
@@ -9900,14 +9905,15 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
            (cluster.row_shift ? 55 : 100)) /
       100 * busy_sms / query.sms;
   const size_t k_block_time = of_tile.k_block_time + load_time / 100;
-  /* The barriers, and if the blocks split k, for each 1024 accumulators to send and to reduce those of this block. */
+  /* The barriers. If the blocks split k, also the time of each 1024 accumulators of the tile, which are sent, and of
+   * each 1024 that this block reduces. */
   const size_t tile_items = of_tile.row_count * of_tile.col_count,
                split_time = 615 + (tile_items * 69 + cluster.most_items(tile_items, of_tile.mma_cols) * 240) / 1024,
                cluster_time = (cluster.tile_shift() > 0 ? 98 : 0) + (cluster.partitions > 1 ? split_time : 0);
   if (!cluster.has_room(tile_items, of_tile.mma_cols)) return ~0ull;
-  const double tiles_time = static_cast<double>(
-      gk_ceil_div(all, at_once) *
-      (gk_ceil_div(query.k, static_cast<size_t>(cluster.partitions)) * k_block_time + of_tile.overhead + cluster_time));
+  const double tiles_time =
+      static_cast<double>(gk_ceil_div(all, at_once) *
+                          (gk_ceil_div(query.k, cluster.partitions) * k_block_time + of_tile.overhead + cluster_time));
   /* The two overlap, but not wholly. */
   const double x = tiles_time * tiles_time, y = gk__wgmma_read_time(query, row_groups, col_groups, cluster);
   return static_cast<unsigned long long>(sqrt(sqrt(x * x + y * y * y * y)));
@@ -10973,9 +10979,9 @@ inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
 /* Whether gk__mma_kernel multiplies tf32 faster than gk__wgmma_kernel in code for sm_90a, which has its small tile. The
  * caller checks that it needs no copies. wgmma needs a K-major operand. If neither is, wgmma waits for a transposed
  * copy: 31 products of at most 16 stages for each multiprocessor take 0.80 of that time by mma.sync, at most 1.16 times
- * as long, two with 16 and 19 stages 0.75 and 0.79, and 17 batches with edges of up to 320 take 0.58 to 0.95. If one is
- * K-major, 21 products of up to one tile for each multiprocessor and six stages take 0.94 of the time of wgmma (H200,
- * CUDA graphs, but for the two). */
+ * as long, and 17 batches with edges of up to 320 take 0.58 to 0.95. Without a graph, two with 16 and 19 stages take
+ * 0.75 and 0.79. If one is K-major, 21 products of up to one tile for each multiprocessor and six stages take 0.94 of
+ * the time of wgmma (H200, CUDA graphs). */
 inline bool gk__mma_pays(const gk__product &p, size_t sms) {
   if (p.precision != GK_PRECISION_TF32 || (p.a.k_major && p.b.k_major)) return false;
   const gk__mma_tile mma_tile = gk__mma_tile_at<1, float>(GK__SMALL_TILE);
