@@ -1574,12 +1574,13 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
 /* ====================================================================================================================
  * 13. PTX: instructions that CUDA C++ has no function for.
  *
- * Each has a wrapper, which is named after the instruction: gk__ptx_ and its name in PTX, with _ for every dot. A
- * wrapper does nothing else. It exists only when code is compiled for an architecture that has the instruction, so its
- * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
+ * Each has a wrapper, which is named after the instruction: gk__ptx_ and its name in PTX, shortened, with _ for every
+ * dot. A wrapper does nothing else, but gk__ptx_mbarrier_wait_parity is a loop. Most exist only when code is compiled
+ * for an architecture that has the instruction, so their callers have another path for older ones and for the CPU
+ * stand-in. The others have a replacement there, which may do nothing. Instructions that read or write memory, or order
  * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
- * There are three exceptions: a prefetch of data needs no clobber, gk__ptx_mbarrier_wait_parity is a loop, and wgmma
- * has no clobber, because it stands between wgmma.fence and wgmma.commit_group, which have one.
+ * Two have no clobber: a prefetch of data needs none, and wgmma stands between wgmma.fence and wgmma.commit_group,
+ * which have one.
  *
  * Uses nothing from above.
  * ==================================================================================================================*/
@@ -1786,8 +1787,8 @@ GK__D unsigned gk__ptx_cvt_rn_tf32_f32(float x) {
   asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
   return rounded;
 }
-/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the
- * others. */
+/* mma.sync for 16 rows and 8 columns of doubles, and a k of 4 x Quads: 8 or 16. c0, a0: the lane's part of the first
+ * eight rows; c1, a1: of the others. */
 template <int Quads>
 GK__D void gk__ptx_mma_m16n8_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
   const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
@@ -1908,7 +1909,8 @@ template <int Pending> GK__D void gk__ptx_wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 /* TMA: loads the box of a matrix whose first element is in column x and row y, or stores it. The tensor map has four
- * dimensions; the others are the product in the batch and the part. */
+ * dimensions; the others are the product in the batch, and `part`: a term of an operand, or a matrix of every n-th row
+ * of C. */
 GK__D void gk__ptx_cp_async_bulk_tensor_4d_load(unsigned dest, const void *tensor_map, unsigned barrier, unsigned x,
                                                 unsigned y, unsigned product, unsigned part) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
@@ -2010,9 +2012,11 @@ GK__D void gk__ptx_griddepcontrol_launch_dependents() {}
  * 14. CHECKS AND LAUNCHES: what the macros of sections 3 and 4, and all calls on the host, are made of.
  *
  * Most of it is declared here and defined in section 22, so that a program compiles it once. What depends on a type of
- * the caller is a template and is defined here: GK_CHECK of any status, gk_allclose, and the launch of a kernel.
+ * the caller is a template and is defined here: gk_array, gk_allclose, gk_time_ms and gk_bench of a callable, GK_CHECK
+ * of any status, and the launch of a kernel.
  *
- * From above: the types of section 3, and the instructions of section 13 that make a kernel wait for earlier work.
+ * From above: the types of sections 3 and 4, and the instructions of section 13: prefetches, and those that make a
+ * kernel wait for earlier work.
  * ==================================================================================================================*/
 
 /* --- What the macros of section 3 call ---------------------------------------------------------------------------*/
@@ -2143,7 +2147,7 @@ GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaM
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
 /* Returns `has`. If it is false, reports to the handler what was wanted of an array of n elements. */
-GPUKIT_DEF bool gk__array_has(bool has, const char *sentence, size_t wanted, size_t n, const char *file, int line);
+GPUKIT_DEF bool gk__array_has(bool has, const char *format, size_t wanted, size_t n, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 /* An element of an array, as gk_allclose compares and gk_print prints it. */
@@ -2524,9 +2528,9 @@ GK__D void gk__let_later_work_start() { gk__ptx_griddepcontrol_launch_dependents
 
 /* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line of 128 bytes for each
  * thread, and no more. This is safe before gk__wait_for_earlier_work(): no value is read, and what earlier work writes
- * goes through the L2, too. If the array is not aligned to 16 bytes, whole_lines is false, and the line of the last
- * element is prefetched as well. For an array that is aligned to 16 bytes but not to a line that is not done, which
- * costs one miss. */
+ * goes through the L2, too. If the array does not begin at a line, the last element may be in one line more. If the
+ * array is not aligned to 16 bytes, whole_lines is false, and that line is prefetched as well. Otherwise it is not,
+ * which costs one miss. */
 template <class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
@@ -2573,14 +2577,13 @@ cudaError_t gk__launch_kernel(const char *name, const gk__kernel<Params...> &ker
   gk__clear_detail();
   if (grid_dim.x == 0 || grid_dim.y == 0 || grid_dim.z == 0) return cudaSuccess;
   GK_TRY(gk__allow_smem(address, kernel.cache, name, smem));
-  cudaLaunchAttribute attributes[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config = {grid_dim, block_dim, smem, stream, attributes, 0};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
   cudaError_t code = kernel.cache ? gk__overlaps(kernel.cache, address, &config.numAttrs) : cudaSuccess;
   if (kernel.cluster_blocks) {
     cudaLaunchAttribute &cluster = attributes[config.numAttrs++];
-    cluster = cudaLaunchAttribute();
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {kernel.cluster_blocks, 1, 1};
   }
@@ -8031,8 +8034,8 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
       gk__split_to_bf16(high, word[i + 1]);
       GK__UNROLL
       for (int j = 0; j < terms; j++) term[j].word[i / 2] = low[j] >> 16 | high[j];
-      GK__UNROLL
-      for (int j = 0; j < 2; j++) out_of_range |= gk__split_excludes(word[i + j], limit);
+      out_of_range |= gk__split_excludes(word[i], limit);
+      out_of_range |= gk__split_excludes(word[i + 1], limit);
     }
   } else {
     GK__UNROLL
@@ -8045,8 +8048,8 @@ GK__D bool gk__store_prepared(const unsigned *word, unsigned char *dest, size_t 
 }
 
 /* Stores tile `in_matrix` of a matrix transposed, by all threads of a block. 32 columns of the matrix become 32 rows of
- * the copy. A thread has as many loads in flight as it takes to keep the memory busy. Returns what gk__store_prepared
- * returns. */
+ * the copy. A thread has eight loads in flight, which keeps the memory busy. Returns what gk__store_prepared returns.
+ */
 template <int Preparation> struct gk__transpose_tile {
   static const unsigned items = gk__prepared_vector<Preparation>::items;
   static const unsigned col_count = 32, row_count = 64, vectors = row_count / items; /* vectors: of a row of the copy */
@@ -8173,9 +8176,9 @@ gk__prepare_tiling gk__plan_prepare_tiling(const gk__raw_operand<Item> &p, int s
   t.tile_count = static_cast<unsigned>(t.tiles_x * t.tiles_y * p.batch);
   return t;
 }
-/* Launches the kernel for both operands, with at most block_limit blocks (0: no limit), but one for each operand. If
- * there is more work than resident blocks can do at once, each operand gets half of the blocks, or as many as it has
- * work tiles; if the caller limits the blocks, also those that the other one leaves. */
+/* Launches the kernel for both operands, with at most 16 blocks for each multiprocessor and block_limit blocks (0: no
+ * limit), but one for each operand. If there are more work tiles than that, each operand gets half of the blocks, or as
+ * many as it has work tiles; if the caller limits the blocks, also those that the other one leaves. */
 template <int Preparation, class Item>
 cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, size_t k, unsigned *strict,
                                  bool persistent, size_t block_limit, const gk__product_call &call) {
@@ -8183,12 +8186,12 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
   b.tiling = gk__plan_prepare_tiling<Preparation>(b, call.gpu.sms);
   const size_t max_blocks = gk__limited_blocks(static_cast<size_t>(call.gpu.sms) * 16, block_limit),
                half_blocks = max_blocks > 1 ? max_blocks / 2 : 1;
-  const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
-  const bool all_fit = tiles_a + tiles_b <= max_blocks;
-  const size_t most_a = block_limit && tiles_b < half_blocks ? max_blocks - tiles_b : half_blocks,
-               most_b = block_limit && tiles_a < half_blocks ? max_blocks - tiles_a : half_blocks;
-  const size_t blocks_a = tiles_a <= most_a || all_fit ? tiles_a : most_a;
-  const size_t blocks_b = tiles_b <= most_b || all_fit ? tiles_b : most_b;
+  const auto blocks_of = [&](size_t tiles, size_t other_tiles) {
+    const size_t most = block_limit && other_tiles < half_blocks ? max_blocks - other_tiles : half_blocks;
+    return tiles <= most || tiles + other_tiles <= max_blocks ? tiles : most;
+  };
+  const size_t blocks_a = blocks_of(a.tiling.tile_count, b.tiling.tile_count),
+               blocks_b = blocks_of(b.tiling.tile_count, a.tiling.tile_count);
   /* Let the product kernel start early only where that gains more than its blocks take from this kernel: if it is
    * persistent, and the operands are small. Other kernels have several blocks on an SM; these would fill the SMs that
    * become free first, and leave the others empty (tf32, 512^3 with mma.sync: 25.7 us instead of 13.3). */
@@ -9133,7 +9136,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
                  most_outer = OfB ? Shape::tile_cols(Shape::most_cols) : Shape::tile_rows(Shape::most_cols),
                  term_bytes = Shape::operand_bytes(tile_outer);
   const bool k_major = OfB ? p.b_k_major : p.a_k_major, shared = (OfB ? p.cluster.row_shift : p.cluster.col_shift) > 0;
-  /* The blocks that share it: this one, and that of the other row (b) or column (a). */
+  /* The blocks that share it: this one, and that of the other row (b) or column (a), whose rank differs in one bit. */
   const unsigned other = OfB ? 1 : 1u << p.cluster.row_shift;
   const unsigned short ranks = static_cast<unsigned short>(1u << p.cluster.rank() | 1u << (p.cluster.rank() ^ other));
   for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;
@@ -9272,7 +9275,7 @@ GK__D void gk__wgmma_main_loop(std::true_type in_registers, const gk__wgmma_para
     return gk__wgmma_main_loop<Shape, Element, typename Cols::fewer>(in_registers, p, acc, pipe, group, first_k_block,
                                                                      end_k_block);
   float(&sums)[Cols::most / 2] = reinterpret_cast<float(&)[Cols::most / 2]>(acc); /* the first ones */
-  /* Else the addresses of all main loops are in registers at once, and spill. */
+  /* With gk__forget each main loop computes its addresses. Else those of all are in registers at once, and spill. */
   const bool has_others = Shape::col_options::has_fewer;
   unsigned thread = threadIdx.x;
   if (has_others) gk__forget(&thread);
@@ -9465,11 +9468,12 @@ template <class Shape, class Out, class Func, int Count>
 GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Count], const gk__wgmma_work_tile &work,
                            const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
-  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, slab_cols = 128 / gk__tensor_type<Out>::bytes,
-                 slab_accs = slab_cols / 2, mma_cols = pipe.mma_cols; /* a box has as many columns as a slab */
+  const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, mma_cols = pipe.mma_cols;
+  const unsigned slab_cols = 128 / gk__tensor_type<Out>::bytes,
+                 slab_accs = slab_cols / 2; /* a box has slab_cols, too */
   gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   unsigned char *const staging = pipe.staging + group * (2 * slab_bytes);
-  const unsigned down = layout.transposed ? 1 : 0;
+  const unsigned down = layout.transposed ? 1 : 0; /* 1: the slabs of a tile are below each other; 0: side by side */
   if (p.tma_store) {
     GK__UNROLL
     for (unsigned i = 0; i < Count; i++) acc[i] = gk__mul(p.output.alpha, acc[i]);
@@ -9665,15 +9669,14 @@ bool gk__map_a(gk__wgmma_params *p, gk__operand_view<Element> v, size_t row_coun
                unsigned terms) {
   const size_t split = v.split, longer = row_count % split, least_rows = row_count / split;
   const uintptr_t address = reinterpret_cast<uintptr_t>(v.data), lead_bytes = split > 1 ? address % 32 : 0;
-  const size_t lead = lead_bytes / gk__tensor_type<Element>::bytes, lda = split > 1 ? v.leading_dim : 0;
   p->split_shift = gk__ceil_log2(split);
   p->longer_count = static_cast<unsigned>(longer);
-  p->lead = static_cast<unsigned>(lead);
-  p->lda = static_cast<unsigned>(lda);
+  p->lead = static_cast<unsigned>(lead_bytes / gk__tensor_type<Element>::bytes);
+  p->lda = split > 1 ? static_cast<unsigned>(v.leading_dim) : 0;
   v.data = reinterpret_cast<const void *>(address - lead_bytes);
   v.leading_dim *= split;
   const auto map = [&](gk__tensor_map *dest_map, size_t map_rows, size_t matrices) {
-    return gk__map_operand(dest_map, v, map_rows, lead + (matrices - 1) * lda + k, batch, terms, p->a_box,
+    return gk__map_operand(dest_map, v, map_rows, p->lead + (matrices - 1) * p->lda + k, batch, terms, p->a_box,
                            p->cluster.col_shift);
   };
   if (longer && !map(&p->longer_a, least_rows + 1, longer)) return false;
@@ -9832,8 +9835,8 @@ struct gk__wgmma_kernel_cost {
             in_registers ? mma_cols : mma_rows, in_registers ? mma_rows : mma_cols};
   }
 };
-/* Whether the rows of an operand begin at multiples of so many bytes, in all matrices of a batch: of a part of it, too,
- * so that its plan is the same. */
+/* Whether the rows of an operand begin at multiples of so many bytes, in all matrices of a batch. The stride counts
+ * even for a part with one product, so that a part has the plan of the whole. */
 template <class Element> bool gk__rows_begin_at(const gk__operand_view<Element> &v, size_t bytes) {
   const size_t items = bytes / gk__tensor_type<Element>::bytes;
   return reinterpret_cast<uintptr_t>(v.data) % bytes == 0 && v.leading_dim % items == 0 && v.stride_batch % items == 0;
@@ -9998,8 +10001,9 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
 };
 
 /* The tiles of half-precision types, with both operands in shared memory. Compared with six kernels of one tile each,
- * 64 x 64 to 128 x 256, multiples of 32 that take 6 to 100 us take 0.97 of the time, those of tf32 likewise; one in
- * twenty takes at most 0.81. Smaller ones take 1.007 and 1.000 (H200, 490 products, both with their own costs). */
+ * 64 x 64 to 128 x 256, products of 6 to 100 us whose edges are multiples of 32 take 0.97 of the time, those of tf32
+ * likewise; one in twenty takes at most 0.81. Smaller ones take 1.007 and 1.000 (H200, 490 products, both with their
+ * own costs). */
 template <int Products, class Element>
 struct gk__wgmma_tile_set
     : gk__wgmma_tiles<1, false, gk__wgmma_kernel_tiles<192, 1, 402, 627, 1624, 2079, 192, 128>,
@@ -10806,8 +10810,8 @@ struct gk__product_plan {
 };
 
 /* The bytes of a copy, and its leading dimension. Rows are padded to 16 bytes, long ones to cache lines of 128 bytes,
- * so that a box of TMA reads whole lines. The result saturates far above the memory of any device, and so that sums of
- * some results do not overflow. */
+ * so that a box of TMA reads whole lines. The result saturates at a limit, which is far above the memory of any device
+ * and low enough that the sum of a few results does not overflow. */
 static const size_t gk__max_padded_bytes = static_cast<size_t>(-1) / 64;
 inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col_count, size_t bytes) {
   const size_t limit = gk__max_padded_bytes, unit = col_count >= 512 / bytes ? 128 : 16;
@@ -10841,13 +10845,13 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
  * a sector, or less than a sector after one and are read from there. 1: A is read as it is, or copied. Each matrix has
  * its own tiles, of which the last ones are partly empty; this costs less than a copy as long as they are few. */
 inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
-  const size_t bytes = p.item_bytes, row_count = 128;
+  const size_t bytes = p.item_bytes, tile_rows = 128;
   if (!p.a.k_major || p.a.leading_dim >= size_t(1) << 27 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;
   if (split * gk__tile_count(gk_ceil_div(p.m, split), p.n, 64, 64) > gk__wgmma_max_tiles / p.batch) return 1;
-  const size_t extra_rows = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
+  const size_t extra_rows = split * gk_round_up(gk_ceil_div(p.m, split), tile_rows) - gk_round_up(p.m, tile_rows);
   const double affordable = copied ? 200.0 * static_cast<double>(p.m) : 0; /* extra multiply-adds for each k */
   return static_cast<double>(extra_rows) * static_cast<double>(p.n) <= affordable ? static_cast<unsigned>(split) : 1;
 }
@@ -13327,10 +13331,10 @@ GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, 
   gk__check_begin();
   gk__check(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
 }
-GPUKIT_DEF bool gk__array_has(bool has, const char *sentence, size_t wanted, size_t n, const char *file, int line) {
+GPUKIT_DEF bool gk__array_has(bool has, const char *format, size_t wanted, size_t n, const char *file, int line) {
   if (has) return true;
   gk__check_begin();
-  gk__check(GK__INVALID(sentence, wanted, n), "gk_array", file, line);
+  gk__check(GK__INVALID(format, wanted, n), "gk_array", file, line);
   return false;
 }
 
