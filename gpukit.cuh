@@ -9469,8 +9469,8 @@ GK__D void gk__wgmma_store(const gk__wgmma_args<Out, Func> &p, float (&acc)[Coun
                            const gk__quad_layout &layout, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   typedef gk__shared_tile<64, 64, 128, gk__swizzled_boxes> shared_tile;
   const unsigned slab_bytes = gk__swizzled_boxes::box_bytes, mma_cols = pipe.mma_cols;
-  const unsigned slab_cols = 128 / gk__tensor_type<Out>::bytes,
-                 slab_accs = slab_cols / 2; /* a box has slab_cols, too */
+  /* A box has as many columns as a slab. */
+  const unsigned slab_cols = 128 / gk__tensor_type<Out>::bytes, slab_accs = slab_cols / 2;
   gk__epilogue<Out, float, Func> epilogue = gk__wgmma_epilogue(p, work);
   unsigned char *const staging = pipe.staging + group * (2 * slab_bytes);
   const unsigned down = layout.transposed ? 1 : 0; /* 1: the slabs of a tile are below each other; 0: side by side */
@@ -9900,6 +9900,8 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
   const size_t at_once = gk__clusters_at_once(query.sms, cluster_size);
   if (cluster_size > 1 && 4 * cluster_size > query.sms) return ~0ull;
   if (all > at_once && (cluster_size > 2 || cluster.partitions > 1)) return ~0ull;
+  const size_t tile_items = of_tile.row_count * of_tile.col_count;
+  if (!cluster.has_room(tile_items, of_tile.mma_cols)) return ~0ull;
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
   const size_t col_time = query.col_time + (of_tile.col_count % query.box_cols ? 23 : 0);
   const size_t load_time = /* in 1/100 ns */
@@ -9910,10 +9912,8 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
   const size_t k_block_time = of_tile.k_block_time + load_time / 100;
   /* The barriers. If the blocks split k, also the time of each 1024 accumulators of the tile, which are sent, and of
    * each 1024 that this block reduces. */
-  const size_t tile_items = of_tile.row_count * of_tile.col_count,
-               split_time = 615 + (tile_items * 69 + cluster.most_items(tile_items, of_tile.mma_cols) * 240) / 1024,
+  const size_t split_time = 615 + (tile_items * 69 + cluster.most_items(tile_items, of_tile.mma_cols) * 240) / 1024,
                cluster_time = (cluster.tile_shift() > 0 ? 98 : 0) + (cluster.partitions > 1 ? split_time : 0);
-  if (!cluster.has_room(tile_items, of_tile.mma_cols)) return ~0ull;
   const double tiles_time =
       static_cast<double>(gk_ceil_div(all, at_once) *
                           (gk_ceil_div(query.k, cluster.partitions) * k_block_time + of_tile.overhead + cluster_time));
@@ -10782,6 +10782,7 @@ struct gk__product {
   gk_plan plan;
   bool is_half_type() const { return item_bytes == 2; }
   bool is_float() const { return item_bytes == 4; }
+  bool in_terms() const { return precision == GK_PRECISION_EMULATED; } /* elements are split into bf16 terms */
   bool is_thin() const { return gk__is_thin(m, n, k); }
 };
 /* A prepared copy of an operand, in elements of `bytes` bytes; term and matrix are in bytes. An operand that is split
@@ -10824,21 +10825,20 @@ inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool by_tma,
                                       bool transposed) {
   gk__operand_copy dest = gk__operand_copy();
-  const bool in_terms = p.is_float() && p.precision != GK_PRECISION_TF32;
   const size_t large_dim = p.is_float() ? 3072 : 1792;
   const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
   dest.one = p.batch == 1 || from.stride == 0;
   dest.transposed = transposed;
   dest.k_major = from.k_major != transposed;
   dest.split = 1;
-  dest.bytes = in_terms ? 2 : p.item_bytes;
+  dest.bytes = p.in_terms() ? 2 : p.item_bytes;
   const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
-  dest.wanted = in_terms || transposed || from.address % align_bytes || from.leading_dim % align_items ||
+  dest.wanted = p.in_terms() || transposed || from.address % align_bytes || from.leading_dim % align_items ||
                 (!dest.one && from.stride % align_items);
   dest.row_count = from.k_major ? outer : p.k;
   dest.col_count = from.k_major ? p.k : outer;
   dest.term = gk__padded_bytes(dest.k_major ? outer : p.k, &dest.leading_dim, dest.k_major ? p.k : outer, dest.bytes);
-  dest.matrix = dest.term * (in_terms ? size_t(GK__BF16_TERMS) : 1);
+  dest.matrix = dest.term * (p.in_terms() ? size_t(GK__BF16_TERMS) : 1);
   return dest;
 }
 /* The number of matrices of every split-th row as which TMA reads a K-major A that is not aligned: their rows begin at
@@ -10933,7 +10933,7 @@ inline bool gk__is_small(const gk__product &p, int sms, bool aligned, bool copie
   typedef gk__small_mma_tile shape;
   typedef gk__small_block strict_shape; /* of gk__small_kernel, which keeps full tiles of floats */
   const size_t most_k = aligned ? 512 : 1536;
-  if (p.precision == GK_PRECISION_EMULATED || p.is_thin() || p.k > most_k) return false;
+  if (p.in_terms() || p.is_thin() || p.k > most_k) return false;
   const size_t tiles = gk__tile_count(p.m, p.n, shape::bm, shape::bn), steps = gk__tile_count(p.k, shape::depth);
   const bool full = tiles == 4 * gk__tile_count(p.m, p.n, strict_shape::bm, strict_shape::bn);
   const bool natural = p.a.k_major && !p.b.k_major, by_strict = p.is_float() && natural && full;
@@ -10957,13 +10957,12 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
 }
 /* Plans how the kernel of plan->plan reads the operands. Returns whether one would be copied if A were not split. */
 inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
-  const bool tf32 = p.precision == GK_PRECISION_TF32, in_terms = p.precision == GK_PRECISION_EMULATED,
-             by_tma = plan->plan == GK_PLAN_WGMMA;
-  const size_t large_copy = size_t(6) << 20; /* bytes */
+  const bool tf32 = p.precision == GK_PRECISION_TF32, by_tma = plan->plan == GK_PLAN_WGMMA;
+  const size_t large_a = size_t(6) << 20; /* bytes */
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
    * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
   const bool one_k_major = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
-  const bool both_k_major = in_terms && !by_tma;
+  const bool both_k_major = p.in_terms() && !by_tma;
   plan->a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
   plan->b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
   const bool copies = plan->a.wanted || plan->b.wanted;
@@ -10971,13 +10970,13 @@ inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
    * in a K-major one at 16-byte words, which suffices for an A of half types whose rows are aligned to them. Otherwise
    * a transposed copy of a small B saves that of a large A: ten products with 7 to 80 MB of A take 0.46 to 0.99 of the
    * time (half types: nine take 0.47 to 0.92, but 20001 x 31 x 301 takes 1.14; H200). */
-  if (by_tma && !in_terms && !(plan->b.k_major && (tf32 || plan->a.wanted)))
-    plan->a.split = gk__plan_strided_reads(p, plan->a.wanted);
-  else if (by_tma && !in_terms && plan->a.wanted && p.m >= 4 * p.n && p.m * p.k * p.item_bytes >= large_copy) {
-    plan->a.split = gk__plan_strided_reads(p, true);
-    if (plan->a.split > 1) plan->b = gk__plan_copy(p, p.b, p.n, by_tma, true);
+  if (by_tma && !p.in_terms()) {
+    const bool suits_b = !plan->b.k_major || (!tf32 && !plan->a.wanted),
+               transposes_b = plan->a.wanted && p.m >= 4 * p.n && p.m * p.k * p.item_bytes >= large_a;
+    if (suits_b || transposes_b) plan->a.split = gk__plan_strided_reads(p, plan->a.wanted);
+    if (plan->a.split > 1 && !suits_b) plan->b = gk__plan_copy(p, p.b, p.n, by_tma, true);
+    if (plan->a.split > 1) plan->a.wanted = false;
   }
-  if (plan->a.split > 1) plan->a.wanted = false;
   return copies;
 }
 /* Whether gk__mma_kernel multiplies tf32 faster than gk__wgmma_kernel in code for sm_90a, which has its small tile. The
