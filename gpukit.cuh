@@ -8911,9 +8911,9 @@ __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small
  * One kernel by wgmma. The blocks are warp-specialised: in the producer warpgroup one thread for each operand issues
  * the loads, and one or more consumer warpgroups multiply. TMA loads boxes of 128 bytes by a number of rows, with the
  * 128-byte swizzle, and fills zeros beyond the ends of a matrix. Each stage of the ring has a full barrier and an empty
- * barrier. The blocks are persistent. L2 bounds the loads. So the blocks of a cluster may compute adjacent tiles and
- * share an operand: each loads half of it, and multicasts that. If a product has few tiles, the blocks of a cluster
- * split the k of a tile, and reduce their accumulators through distributed shared memory.
+ * barrier. The blocks are persistent. L2 bounds the loads. So the blocks of a cluster may compute adjacent tiles, of
+ * which two or four share an operand: each loads a part of it, and multicasts that. If a product has few tiles, the
+ * blocks of a cluster split the k of a tile, and reduce their accumulators through distributed shared memory.
  *
  * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
  * so transposed operands need no copy. It reads 32-bit operands from shared memory in K-major order only, but its first
@@ -8955,14 +8955,17 @@ struct __align__(128) gk__tensor_map {
 };
 
 /* The blocks of a cluster compute 2^row_shift x 2^col_shift adjacent tiles, each by `partitions` blocks that split its
- * k. The tiles of a row share a, those of a column b: each block loads half of what it shares, and multicasts it. */
+ * k. The tiles of a row share a, those of a column b: each block loads a part of what it shares, and multicasts it. */
 struct gk__wgmma_cluster {
-  unsigned partitions, row_shift, col_shift; /* row_shift, col_shift: 0 or 1, so each is also the mask of its rank */
+  unsigned partitions, row_shift, col_shift; /* row_shift, col_shift: 0 to 2 */
   GK__HD unsigned tile_shift() const { return row_shift + col_shift; }
   GK__HD unsigned size() const { return partitions << tile_shift(); }
   GK__D unsigned rank() const { return blockIdx.x % size(); } /* rows vary fastest, then columns, then k */
-  GK__D unsigned row_rank() const { return blockIdx.x & row_shift; }
-  GK__D unsigned col_rank() const { return blockIdx.x >> row_shift & col_shift; }
+  GK__D unsigned row_rank() const { return blockIdx.x & ((1u << row_shift) - 1); }
+  GK__D unsigned col_rank() const { return blockIdx.x >> row_shift & ((1u << col_shift) - 1); }
+  /* The ranks of the 2^col_shift blocks that share a, and of the 2^row_shift that share b. The first is this block. */
+  GK__D unsigned rank_in_row(unsigned i) const { return rank() ^ (i << row_shift); }
+  GK__D unsigned rank_in_col(unsigned i) const { return rank() ^ i; }
   GK__D unsigned tile_rank() const { return blockIdx.x & ((1u << tile_shift()) - 1); }
   GK__D unsigned k_rank() const { return rank() >> tile_shift(); }
   GK__D unsigned cluster_idx() const { return blockIdx.x / size(); }
@@ -9064,19 +9067,24 @@ template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
 template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
   unsigned mma_cols, stage_bytes;
   unsigned slabs_stored; /* of C, by this warpgroup */
-  /* A stage is released to the blocks that load it: this one, and those that share a or b with it, whose ranks differ
-   * in one bit. One lane of each consumer warp releases to each. */
+  /* A stage is released to the blocks that load it: those that share a, and the others that share b. One lane of each
+   * consumer warp releases to each. */
   unsigned release_count, release_barriers; /* release_barriers: those of the block that this lane releases to */
   unsigned char *staging;
   typedef gk__pipeline_state<0> base;
   GK__D gk__wgmma_pipeline(unsigned char *shared, const gk__wgmma_params &p)
       : base{gk__shared_address(shared) + Shape::staging_bytes, 0, p.stages, 0, 0},
         mma_cols(Shape::col_options::has_fewer ? p.mma_cols : Shape::most_cols),
-        stage_bytes(Shape::stage_bytes(mma_cols)), slabs_stored(0), release_count(1 + p.cluster.tile_shift()),
-        staging(shared) {
+        stage_bytes(Shape::stage_bytes(mma_cols)), slabs_stored(0),
+        release_count((1u << p.cluster.col_shift) + (1u << p.cluster.row_shift) - 1), staging(shared) {
     barriers = data + stages * stage_bytes;
-    release_barriers = gk__ptx_mapa_shared_cluster(
-        barriers, p.cluster.rank() ^ (threadIdx.x % 32 < release_count ? threadIdx.x % 32 : 0));
+    const unsigned lane_id = threadIdx.x % 32, in_row = 1u << p.cluster.col_shift;
+    unsigned rank = p.cluster.rank();
+    if (lane_id < in_row)
+      rank = p.cluster.rank_in_row(lane_id);
+    else if (lane_id < release_count)
+      rank = p.cluster.rank_in_col(lane_id - in_row + 1);
+    release_barriers = gk__ptx_mapa_shared_cluster(barriers, rank);
   }
   GK__D unsigned stage_address() const { return data + stage_idx * stage_bytes; }
   /* Completes when all partials of the cluster reduction have arrived. */
@@ -9123,8 +9131,8 @@ GK__D gk__wgmma_k_range gk__wgmma_k_range_of(const gk__wgmma_params &p, const gk
   return {first_block, min(p.k_blocks, block_count - first_block), begin, end};
 }
 
-/* Called by one thread: loads a or b for all work tiles of the block. If another block of the cluster shares the
- * operand, each of the two loads half of the rows of each box, and multicasts them to both. (For one block alone a
+/* Called by one thread: loads a or b for all work tiles of the block. If other blocks of the cluster share the
+ * operand, each of them loads a part of the rows of each box, and multicasts them to all. (For one block alone a
  * multicast takes longer than a load.) Boxes beyond the end of an MN-major operand are not loaded: stale elements in
  * their place only reach accumulators that are not stored. But a tile that is beyond C loads one box of zeros
  * (`left` is at least 1). With nothing to wait for, its block would release a stage again before another block has
@@ -9135,10 +9143,11 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
   const unsigned tile_outer = OfB ? Shape::tile_cols(pipe.mma_cols) : Shape::tile_rows(pipe.mma_cols),
                  most_outer = OfB ? Shape::tile_cols(Shape::most_cols) : Shape::tile_rows(Shape::most_cols),
                  term_bytes = Shape::operand_bytes(tile_outer);
-  const bool k_major = OfB ? p.b_k_major : p.a_k_major, shared = (OfB ? p.cluster.row_shift : p.cluster.col_shift) > 0;
-  /* The blocks that share it: this one, and that of the other row (b) or column (a), whose rank differs in one bit. */
-  const unsigned other = OfB ? 1 : 1u << p.cluster.row_shift;
-  const unsigned short ranks = static_cast<unsigned short>(1u << p.cluster.rank() | 1u << (p.cluster.rank() ^ other));
+  const bool k_major = OfB ? p.b_k_major : p.a_k_major;
+  const unsigned share_shift = OfB ? p.cluster.row_shift : p.cluster.col_shift;
+  unsigned ranks = 0; /* a mask of the blocks that share it */
+  for (unsigned i = 0; i < 1u << share_shift; i++)
+    ranks |= 1u << (OfB ? p.cluster.rank_in_col(i) : p.cluster.rank_in_row(i));
   for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;
        tile_idx += p.cluster.cluster_count()) {
     const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
@@ -9150,8 +9159,8 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
                    left = min(outer_end - min(outer, outer_end - 1), tile_outer),
                    box_rows = k_major ? (OfB ? p.b_box : p.a_box) : depth,
                    row_count = k_major ? box_rows : (left + box_outer - 1) / box_outer * box_outer;
-    /* Of each box, if the operand is shared: where the half begins that this block loads. */
-    const unsigned first_row = box_rows / 2 * (OfB ? p.cluster.row_rank() : p.cluster.col_rank());
+    /* Of each box, if the operand is shared: where the part begins that this block loads. */
+    const unsigned first_row = (box_rows >> share_shift) * (OfB ? p.cluster.row_rank() : p.cluster.col_rank());
     unsigned k = range.first_block * depth + (OfB ? 0 : p.row_begin(work.matrix_idx)) - range.begin;
     GK__UNROLL_BY(1)
     for (unsigned k_block = 0; k_block < range.block_count; k_block++, k += depth) {
@@ -9163,8 +9172,9 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
         const unsigned dest = pipe.stage_address() + (OfB ? Shape::terms * Shape::a_bytes(pipe.mma_cols) : 0) +
                               term * term_bytes + first_row * 128;
         const auto load = [&](unsigned box_dest, unsigned x, unsigned y) {
-          if (shared)
-            gk__ptx_cp_async_bulk_tensor_4d_multicast(box_dest, map, full, x, y + first_row, product, term, ranks);
+          if (share_shift > 0)
+            gk__ptx_cp_async_bulk_tensor_4d_multicast(box_dest, map, full, x, y + first_row, product, term,
+                                                      static_cast<unsigned short>(ranks));
           else
             gk__ptx_cp_async_bulk_tensor_4d_load(box_dest, map, full, x, y, product, term);
         };
@@ -9773,7 +9783,8 @@ bool gk__wgmma_set_args(gk__wgmma_args<Out, Func> *args, const gk__wgmma_tile_ke
   p.tiles_n = static_cast<unsigned>(gk__tile_count(col_count, tile_cols << cluster.col_shift));
   p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
   while (p.raster_rows * p.raster_rows * 2 * tile_rows <= sms * tile_cols) p.raster_rows *= 2;
-  if (p.raster_rows > 1) p.raster_rows >>= cluster.row_shift;
+  p.raster_rows >>= cluster.row_shift;
+  if (p.raster_rows == 0) p.raster_rows = 1;
   p.a_k_major = a.k_major;
   p.b_k_major = b.k_major;
   p.a_batched = a.stride_batch && x.batch > 1;
@@ -9841,12 +9852,20 @@ template <class Element> bool gk__rows_begin_at(const gk__operand_view<Element> 
   const size_t items = bytes / gk__tensor_type<Element>::bytes;
   return reinterpret_cast<uintptr_t>(v.data) % bytes == 0 && v.leading_dim % items == 0 && v.stride_batch % items == 0;
 }
-/* The time that TMA takes for a row: if rows begin at lines of 128 bytes, at sectors of 32 bytes, or elsewhere. Those
- * of a split operand are read from the beginning of a sector. */
-template <class Element>
-unsigned gk__load_time(const gk__operand_view<Element> &v, unsigned lines, unsigned sectors, unsigned elsewhere) {
-  if (v.split > 1) return sectors;
-  return gk__rows_begin_at(v, 128) ? lines : gk__rows_begin_at(v, 32) ? sectors : elsewhere;
+/* Where the rows of an operand begin, of which its load time depends: at lines of 128 bytes, at sectors of 32 bytes, or
+ * elsewhere. Those of a split operand are read from the beginning of a sector. */
+enum { GK__AT_LINES, GK__AT_SECTORS, GK__ELSEWHERE };
+template <class Element> int gk__rows_begin(const gk__operand_view<Element> &v) {
+  if (v.split > 1) return GK__AT_SECTORS;
+  return gk__rows_begin_at(v, 128) ? GK__AT_LINES : gk__rows_begin_at(v, 32) ? GK__AT_SECTORS : GK__ELSEWHERE;
+}
+/* What a k block takes longer for each row of a tile of a, or column of one of b, in 1/100 ns: a line for each
+ * gk__rows_begin, and one for operands that begin elsewhere if b is in registers; a column for each share_shift. */
+inline unsigned gk__load_time(bool of_b, int rows_begin, bool in_registers, unsigned share_shift) {
+  static const unsigned of_a[][3] = {{55, 46, 26}, {108, 90, 52}, {166, 100, 64}, {193, 117, 74}},
+                        times_of_b[][3] = {{11, 8, 3}, {78, 60, 24}, {123, 69, 31}, {99, 55, 25}};
+  const int line = in_registers && rows_begin == GK__ELSEWHERE ? 3 : rows_begin;
+  return (of_b ? times_of_b : of_a)[line][share_shift];
 }
 struct gk__wgmma_choice {
   int kernel_idx;
@@ -9854,43 +9873,44 @@ struct gk__wgmma_choice {
   gk__wgmma_cluster cluster;
   unsigned long long cost; /* the expected time in ns */
 };
-/* What a plan depends on. k: in k blocks; split: how many matrices a is split into; terms: of an operand. row_time,
- * col_time: what a k block takes longer for each row of a tile of a, and each column of one of b, in 1/100 ns. */
+/* What a plan depends on. k: in k blocks; split: how many matrices a is split into; terms: of an operand. */
 struct gk__wgmma_query {
   size_t m, n, k, batch, split;
-  unsigned terms, row_time, col_time, sms;
+  int a_begins, b_begins; /* gk__rows_begin */
+  unsigned terms, sms;
   unsigned box_cols; /* the columns of b that TMA loads are a multiple of this */
-  bool swapped;
+  bool in_registers, swapped;
   size_t row_count() const { return gk_ceil_div(swapped ? n : m, split); } /* of each of these matrices */
   size_t col_count() const { return swapped ? m : n; }
   bool operator==(const gk__wgmma_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && split == other.split &&
-           terms == other.terms && row_time == other.row_time && col_time == other.col_time && sms == other.sms &&
-           box_cols == other.box_cols && swapped == other.swapped;
+           a_begins == other.a_begins && b_begins == other.b_begins && terms == other.terms && sms == other.sms &&
+           box_cols == other.box_cols && in_registers == other.in_registers && swapped == other.swapped;
   }
 };
-/* The ns in which memory and L2 provide the operands: 4.4 TB/s, less if more groups of tiles read an operand, if blocks
- * wait for each other because they share the other one, and if they split k. A group is the tiles of a cluster. */
+/* The ns in which memory and L2 provide the operands: 4.4 TB/s, less if more groups of tiles read an operand, and if
+ * pairs of blocks that share the other operand wait for each other. A group is the tiles of a cluster. */
 inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_groups, size_t col_groups,
                                   const gk__wgmma_cluster &cluster) {
-  const auto time = [&](size_t extent, size_t groups, unsigned other_is_shared) {
+  const auto time = [&](size_t extent, size_t groups, unsigned shift_of_other) {
     const double lines = static_cast<double>(extent * query.batch * query.terms) * static_cast<double>(query.k);
-    return lines * 128 / 4400 * (1 + .46 * gk__ceil_log2(groups)) * (other_is_shared ? 1.2 : 1);
+    return lines * 128 / 4400 * (1 + .38 * gk__ceil_log2(groups)) * (shift_of_other == 1 ? 1.49 : 1);
   };
-  return (time(query.row_count() * query.split, col_groups, cluster.row_shift) +
-          time(query.col_count(), row_groups, cluster.col_shift)) *
-         (1 + .05 * gk__ceil_log2(cluster.partitions));
+  return time(query.row_count() * query.split, col_groups, cluster.row_shift) +
+         time(query.col_count(), row_groups, cluster.col_shift);
 }
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
  * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load. That
  * is less if the operand is shared, and more for columns of b that do not begin at a line of 128 bytes. Clusters of
  * more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run at once.
  *
- * Fitted on an H200, in CUDA graphs, to the choices among 41,000 plans for 2,400 products of half types and tf32;
- * `make bench-refit` fits only the other kernels. Choices take 2.3 % (half types), 1.2 % (tf32 with K-major operands),
- * 0.9 % (other tf32) and 0.7 % (emulated fp32) longer than the best plan that was measured. If fitted to half of the
- * products, they take 2.4, 1.5 and 1.0 % longer for the others. 2,027 products for which it is among the best to split
- * k by 3, 5, 6 or 7 take 0.990 (half types) and 0.984 (tf32) of the time that they take with powers of two alone. */
+ * Fitted on an H200, in CUDA graphs, to the choices among 95,000 plans for 9,300 products of half types and tf32, whose
+ * rows begin at multiples of 16 bytes; `make bench-refit` fits only the other kernels. Choices take 1.8 % (half types),
+ * 2.0 % (tf32 with K-major operands) and 1.3 % (other tf32) longer than the best plan that was measured. For 23, 22 and
+ * 15 % of the products it is best that four blocks share an operand: these take 0.96, 0.95 and 0.97 of the time of the
+ * best plan with pairs, one in a hundred 0.87, 0.86 and 0.92. In an earlier fit 2,027 products for which it is among
+ * the best to split k by 3, 5, 6 or 7 take 0.990 (half types) and 0.984 (tf32) of their time with powers of two alone.
+ */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &of_tile,
                                          const gk__wgmma_cluster &cluster) {
   const size_t row_groups = gk__tile_count(query.row_count(), of_tile.row_count << cluster.row_shift),
@@ -9903,17 +9923,19 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
   const size_t tile_items = of_tile.row_count * of_tile.col_count;
   if (!cluster.has_room(tile_items, of_tile.mma_cols)) return ~0ull;
   const size_t busy_sms = (all < at_once ? all : at_once) * cluster_size;
-  const size_t col_time = query.col_time + (of_tile.col_count % query.box_cols ? 23 : 0);
+  /* Boxes of an MN-major b have whole lines of 128 bytes. A tile with other columns begins within a line. */
+  const int b_begins =
+      of_tile.col_count % query.box_cols && query.b_begins == GK__AT_LINES ? GK__AT_SECTORS : query.b_begins;
   const size_t load_time = /* in 1/100 ns */
-      (of_tile.row_count * query.row_time * (cluster.col_shift ? 69 : 100) +
-       gk_round_up(of_tile.col_count, static_cast<size_t>(query.box_cols)) * col_time *
-           (cluster.row_shift ? 55 : 100)) /
-      100 * busy_sms / query.sms;
-  const size_t k_block_time = of_tile.k_block_time + load_time / 100;
+      (of_tile.row_count * gk__load_time(false, query.a_begins, query.in_registers, cluster.col_shift) +
+       gk_round_up(of_tile.col_count, static_cast<size_t>(query.box_cols)) *
+           gk__load_time(true, b_begins, query.in_registers, cluster.row_shift)) *
+      busy_sms / query.sms;
+  const size_t k_block_time = of_tile.k_block_time + load_time / 100 + (cluster.tile_shift() > 1 ? 8 : 0);
   /* The barriers. If the blocks split k, also the time of each 1024 accumulators of the tile, which are sent, and of
    * each 1024 that this block reduces. */
-  const size_t split_time = 615 + (tile_items * 69 + cluster.most_items(tile_items, of_tile.mma_cols) * 240) / 1024,
-               cluster_time = (cluster.tile_shift() > 0 ? 98 : 0) + (cluster.partitions > 1 ? split_time : 0);
+  const size_t split_time = 698 + (tile_items * 94 + cluster.most_items(tile_items, of_tile.mma_cols) * 278) / 1024,
+               cluster_time = (cluster.tile_shift() > 0 ? 40 : 0) + (cluster.partitions > 1 ? split_time : 0);
   const double tiles_time =
       static_cast<double>(gk_ceil_div(all, at_once) *
                           (gk_ceil_div(query.k, cluster.partitions) * k_block_time + of_tile.overhead + cluster_time));
@@ -9928,8 +9950,8 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_cos
   for (int i = 0; i < kernel_count; i++)
     for (unsigned option = 0; option < kernel_costs[i].option_count; option++) {
       const gk__wgmma_tile_cost of_tile = kernel_costs[i].tile_cost(option);
-      for (unsigned code = 0; code < 32; code++) {
-        const gk__wgmma_cluster cluster = {code / 4 + 1, code / 2 % 2, code % 2};
+      for (unsigned shape = 0; shape < 72; shape++) {
+        const gk__wgmma_cluster cluster = {shape / 9 + 1, shape / 3 % 3, shape % 3};
         if (cluster.size() > 8) continue;
         const unsigned long long time = gk__wgmma_time(query, of_tile, cluster);
         if (time < best.cost) best = {i, of_tile.mma_cols, cluster, time};
@@ -9987,8 +10009,9 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     query.batch = whole_batch;
     query.split = p.a.split;
     query.terms = Products > 1 ? GK__BF16_TERMS : 1;
-    query.row_time = gk__load_time(p.a, 63, 90, InRegisters ? 90 : 175);
-    query.col_time = gk__load_time(p.b, 23, 43, InRegisters ? 43 : 203);
+    query.a_begins = gk__rows_begin(p.a);
+    query.b_begins = gk__rows_begin(p.b);
+    query.in_registers = InRegisters;
     query.sms = static_cast<unsigned>(call.gpu.sms);
     query.box_cols = InRegisters || p.b.k_major ? 1 : 128 / gk__tensor_type<Element>::bytes;
     query.swapped = InRegisters && !p.a.k_major;
@@ -10820,20 +10843,19 @@ inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col
   if (row_count >= limit / bytes / *leading_dim) return limit;
   return row_count * *leading_dim * bytes;
 }
-/* Which copy of an operand a kernel needs. by_tma: TMA reads it. If rows do not begin at a 32-byte sector, TMA reads
- * five sectors instead of four, which costs more than the copy if the product is large. */
-inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool by_tma,
+/* Which copy of an operand a kernel of tensor cores needs. It loads 16 bytes at once. TMA reads an additional sector of
+ * a row that does not begin at a multiple of 32 bytes, but a copy takes longer: 3000 x 3000 x 3000 of half types takes
+ * 1.1 times as long with one (H200). */
+inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer,
                                       bool transposed) {
   gk__operand_copy dest = gk__operand_copy();
-  const size_t large_dim = p.is_float() ? 3072 : 1792;
-  const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
   dest.one = p.batch == 1 || from.stride == 0;
   dest.transposed = transposed;
   dest.k_major = from.k_major != transposed;
   dest.split = 1;
   dest.bytes = p.in_terms() ? 2 : p.item_bytes;
-  const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
-  dest.wanted = p.in_terms() || transposed || from.address % align_bytes || from.leading_dim % align_items ||
+  const size_t align_items = 16 / dest.bytes;
+  dest.wanted = p.in_terms() || transposed || from.address % 16 || from.leading_dim % align_items ||
                 (!dest.one && from.stride % align_items);
   dest.row_count = from.k_major ? outer : p.k;
   dest.col_count = from.k_major ? p.k : outer;
@@ -10842,17 +10864,16 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
   return dest;
 }
 /* The number of matrices of every split-th row as which TMA reads a K-major A that is not aligned: their rows begin at
- * a sector, or less than a sector after one and are read from there. 1: A is read as it is, or copied. Each matrix has
- * its own tiles, of which the last ones are partly empty; this costs less than a copy as long as they are few. */
-inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
+ * a sector, or less than a sector after one and are read from there. 1: A is copied. Each matrix has its own tiles, of
+ * which the last ones are partly empty; this costs less than a copy as long as they are few. */
+inline unsigned gk__plan_strided_reads(const gk__product &p) {
   const size_t bytes = p.item_bytes, tile_rows = 128;
   if (!p.a.k_major || p.a.leading_dim >= size_t(1) << 27 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
-  if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;
   if (split * gk__tile_count(gk_ceil_div(p.m, split), p.n, 64, 64) > gk__wgmma_max_tiles / p.batch) return 1;
   const size_t extra_rows = split * gk_round_up(gk_ceil_div(p.m, split), tile_rows) - gk_round_up(p.m, tile_rows);
-  const double affordable = copied ? 200.0 * static_cast<double>(p.m) : 0; /* extra multiply-adds for each k */
+  const double affordable = 200.0 * static_cast<double>(p.m); /* extra multiply-adds for each k */
   return static_cast<double>(extra_rows) * static_cast<double>(p.n) <= affordable ? static_cast<unsigned>(split) : 1;
 }
 
@@ -10963,19 +10984,21 @@ inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
    * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
   const bool one_k_major = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
   const bool both_k_major = p.in_terms() && !by_tma;
-  plan->a = gk__plan_copy(p, p.a, p.m, by_tma, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
-  plan->b = gk__plan_copy(p, p.b, p.n, by_tma, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
+  plan->a = gk__plan_copy(p, p.a, p.m, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
+  plan->b = gk__plan_copy(p, p.b, p.n, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
   const bool copies = plan->a.wanted || plan->b.wanted;
   /* A split A is loaded from slightly before its rows, and B from the same k. In an MN-major B TMA can begin at any k;
-   * in a K-major one at 16-byte words, which suffices for an A of half types whose rows are aligned to them. Otherwise
-   * a transposed copy of a small B saves that of a large A: ten products with 7 to 80 MB of A take 0.46 to 0.99 of the
-   * time (half types: nine take 0.47 to 0.92, but 20001 x 31 x 301 takes 1.14; H200). */
-  if (by_tma && !p.in_terms()) {
-    const bool suits_b = !plan->b.k_major || (!tf32 && !plan->a.wanted),
-               transposes_b = plan->a.wanted && p.m >= 4 * p.n && p.m * p.k * p.item_bytes >= large_a;
-    if (suits_b || transposes_b) plan->a.split = gk__plan_strided_reads(p, plan->a.wanted);
-    if (plan->a.split > 1 && !suits_b) plan->b = gk__plan_copy(p, p.b, p.n, by_tma, true);
-    if (plan->a.split > 1) plan->a.wanted = false;
+   * in a K-major one at 16-byte words only. Then a transposed copy of a small B saves that of a large A: ten products
+   * with 7 to 80 MB of A take 0.46 to 0.99 of the time (half types: nine take 0.47 to 0.92, but 20001 x 31 x 301 takes
+   * 1.14; H200). */
+  if (by_tma && plan->a.wanted && !p.in_terms()) {
+    const bool transposes_b = plan->b.k_major;
+    if (!transposes_b || (p.m >= 4 * p.n && p.m * p.k * p.item_bytes >= large_a))
+      plan->a.split = gk__plan_strided_reads(p);
+    if (plan->a.split > 1) {
+      plan->a.wanted = false;
+      if (transposes_b) plan->b = gk__plan_copy(p, p.b, p.n, true);
+    }
   }
   return copies;
 }

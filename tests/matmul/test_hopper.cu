@@ -40,9 +40,10 @@ template <class Func>
 using host_functor = typename std::conditional<std::is_same<Func, hook_identity>::value, identity_on_host, Func>::type;
 
 /* Clusters that split k, that share operands, and that do both. */
-static const hook_wgmma_cluster clusters[] = {{1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {4, 0, 0}, {5, 0, 0},
-                                              {6, 0, 0}, {7, 0, 0}, {8, 0, 0}, {1, 1, 0}, {1, 0, 1},
-                                              {1, 1, 1}, {2, 1, 0}, {2, 0, 1}, {3, 1, 0}, {2, 1, 1}};
+static const hook_wgmma_cluster clusters[] = {{1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {4, 0, 0}, {5, 0, 0}, {6, 0, 0},
+                                              {7, 0, 0}, {8, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {2, 1, 0},
+                                              {2, 0, 1}, {3, 1, 0}, {2, 1, 1}, {1, 2, 0}, {1, 0, 2}, {2, 2, 0},
+                                              {2, 0, 2}, {1, 2, 1}, {1, 1, 2}};
 
 /* A tile that the planner may choose for TF32, with one K-major operand, and with split-K in clusters. If A is split,
  * the elements of the next row are NaN. */
@@ -273,7 +274,7 @@ TEST(rings_of_stages) {
   check_rings<__nv_bfloat16>(hook_wgmma_tile_set<6, __nv_bfloat16>());
 }
 
-/* A cluster of 2 x 2 tiles, of which one is beyond C in both directions. Its block must not run ahead of the others
+/* Clusters of tiles of which some are beyond C, one of them in both directions. Its block must not run ahead of the others
  * because it has nothing to load: about one of a hundred launches did not end. There is a beta, because without one a
  * tile begins in C. With it launches give A B and zeros in turn. */
 TEST(a_tile_of_a_cluster_beyond_c) {
@@ -289,15 +290,16 @@ TEST(a_tile_of_a_cluster_beyond_c) {
   p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1, p.beta = -1;
   typedef hook_wgmma_shape<1, false, 64, 3, hook_wgmma_cols<64>> shape;
   const auto kernel = hook_wgmma_tile_kernel_of<shape, __half, __half, hook_identity>(64);
-  const hook_wgmma_cluster one_tile = {1, 0, 0}, four_tiles = {1, 1, 1};
+  const hook_wgmma_cluster one_tile = {1, 0, 0}, several[] = {{1, 1, 1}, {1, 2, 1}, {1, 1, 2}};
   c.set(std::vector<__half>(m * n));
   EXPECT_OK(hook_wgmma_launch(kernel, p, one_tile, on_132));
   const std::vector<__half> expected = c.get();
-  for (int round = 0; round < 10; round++) {
-    c.set(std::vector<__half>(m * n));
-    for (int i = 0; i < 301; i++) EXPECT_OK(hook_wgmma_launch(kernel, p, four_tiles, on_132));
-    EXPECT_SAME(c.get(), expected, "round %d", round);
-  }
+  for (const hook_wgmma_cluster &cluster : several)
+    for (int round = 0; round < 10; round++) {
+      c.set(std::vector<__half>(m * n));
+      for (int i = 0; i < 301; i++) EXPECT_OK(hook_wgmma_launch(kernel, p, cluster, on_132));
+      EXPECT_SAME(c.get(), expected, "cluster of %u, round %d", cluster.size(), round);
+    }
 }
 
 #endif

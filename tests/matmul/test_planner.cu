@@ -481,7 +481,7 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   EXPECT_EQ(copies(100, 1200, 10001, 0, 0), 1); /* tiles of few columns */
   EXPECT_EQ(copies(1000, 1202, 1004, 2, 0), 0);
   EXPECT_EQ(copies(2048, 2052, 2048, 0, 0), 0);
-  EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 2); /* aligned to sectors, as it is large */
+  EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 0);
   EXPECT_EQ(copies(4100, 4096, 4100, 0, 0), 0);
   EXPECT_EQ(copies(4096, 4096, 4097, 0, 0), 0);
 }
@@ -514,24 +514,23 @@ TEST(planner_transposes_for_large_products_of_tf32) {
   EXPECT(!by_mma(1024, 1024, 256, 1, 1, GK_PRECISION_EMULATED));
 }
 
-/* Operands whose rows are not aligned to sectors are copied if TMA would read most of them several times. */
-TEST(planner_copies_what_begins_within_sectors) {
+/* Operands of half types whose rows begin at 16 bytes are neither copied nor split, however large they are. */
+TEST(planner_reads_rows_at_16_bytes) {
   const hook_matmul_gpu hopper = {132, 232448, GK_PLAN_WGMMA}, ampere = {132, 166912, GK_PLAN_MMA};
   const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const hook_matmul_gpu &gpu) {
     hook_product p = product_of(half_type, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
     p.b.address += shift;
     const hook_product_plan plan = hook_plan_product(p, gpu);
+    EXPECT_EQ(plan.a.split, 1u);
     return plan.a.wanted + 2 * plan.b.wanted;
   };
-  EXPECT_EQ(copies(2056, 2056, 2056, 0, hopper), 2); /* A is split */
-  EXPECT_EQ(copies(2056, 2056, 2056, 0, ampere), 0);
-  EXPECT_EQ(copies(2064, 2064, 2056, 0, hopper), 0);
-  EXPECT_EQ(copies(2064, 2056, 2064, 0, hopper), 2);
-  EXPECT_EQ(copies(2064, 2064, 2064, 0, hopper), 0);
-  EXPECT_EQ(copies(2064, 2064, 2064, 16, hopper), 2);
-  EXPECT_EQ(copies(2056, 2056, 1000, 0, hopper), 0);
-  EXPECT_EQ(copies(2056, 1000, 2056, 0, hopper), 0);
-  EXPECT_EQ(copies(1000, 2056, 2056, 0, hopper), 0);
+  for (const hook_matmul_gpu &gpu : {hopper, ampere}) {
+    EXPECT_EQ(copies(1000, 1000, 1000, 0, gpu), 0);
+    EXPECT_EQ(copies(2056, 2056, 2056, 16, gpu), 0);
+    EXPECT_EQ(copies(4096, 4096, 4096, 16, gpu), 0);
+    EXPECT_EQ(copies(4096, 4096, 4096, 8, gpu), 2);
+    EXPECT_EQ(copies(4096, 4100, 4096, 0, gpu), 2);
+  }
 }
 
 /* The number of strided matrices that A is split into, so that rows are aligned to sectors, where that beats a copy. */
@@ -563,10 +562,8 @@ TEST(planner_splits_what_is_not_aligned) {
   p.n = 333; /* B is small, and copied transposed */
   EXPECT_EQ(split(hopper), 16u);
   p.a.leading_dim = 5000, p.a.stride = 0;
-  EXPECT_EQ(split(hopper), 2u);
-  p.m = 1100; /* 10 rows of tiles instead of 9 */
   EXPECT_EQ(split(hopper), 1u);
-  p.b.k_major = false, p.a.leading_dim = 5001, p.n = 200;
+  p.m = 1100, p.b.k_major = false, p.a.leading_dim = 5001, p.n = 200;
   EXPECT_EQ(split(hopper), 16u);
   p.n = 1000;
   EXPECT_EQ(split(hopper), 1u);
