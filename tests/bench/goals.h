@@ -204,6 +204,7 @@ static const random_kind random_kinds[] = {
     {"scan, in and out aligned differently", "scan", {"exclusive sum random differently", NULL}},
     {"matmul, up to 5000", "matmul", {"A B random", NULL}},
     {"matmul, multiples of 32", "matmul", {"A B log-uniform by 32", NULL}},
+    {"matmul, multiples of 8", "matmul", {"A B log-uniform by 8", NULL}},
     {"matmul, any", "matmul", {"A B log-uniform", NULL}},
     {"matmul, both", "matmul", {"A B log-uniform by 32", "A B log-uniform"}},
 };

@@ -220,6 +220,7 @@ static const matmul_shape shapes[] = {
     {1024, 1024, 1024, true},     {2048, 2048, 2048, false}, {4096, 4096, 4096, true}, {8192, 8192, 8192, false},
     {16384, 16384, 16384, false}, {4095, 4097, 4099, true},  {2047, 333, 5001, false}, {8192, 128, 8192, false},
     {64, 8192, 8192, false},      {8192, 8192, 64, false},   {32768, 256, 256, false}, {1, 8192, 8192, false},
+    {3000, 3000, 3000, false},
 };
 /* For the chart of odd sizes, beside the squares above. */
 static const size_t odd_squares[] = {127, 255, 511, 1023, 2047, 8191};
@@ -301,15 +302,20 @@ static void matmul_variety(matmul_call<float> call) {
 }
 template <class T> static void matmul_variety(const matmul_call<T> &) {}
 
-/* Random shapes, the same ones for each type: every other one has multiples of 32 alone. */
+/* Random shapes, the same ones for each type: as many of multiples of 32 as of any edges, and as many of multiples of
+ * 8. Rows of half types then begin at 16 bytes, which all kernels load at once, but not at sectors of memory. */
 template <class T> static void matmul_random(matmul_call<T> call) {
   for (const uint64_t seed : bench.seeds) {
-    random_numbers draw = random_from(seed);
-    for (size_t i = 0; i < bench.random_count; i++) {
-      const random_shape shape = next_shape(&draw, i % 2);
+    random_numbers draw = random_from(seed), draw_by_8 = random_from(~seed);
+    const auto contest = [&](const random_shape &shape, const char *what) {
       call.m = shape.m, call.n = shape.n, call.k = shape.k;
       call.trans_a = shape.trans_a, call.trans_b = shape.trans_b;
-      matmul_contest(call, i % 2 ? "A B log-uniform by 32" : "A B log-uniform");
+      matmul_contest(call, what);
+    };
+    for (size_t i = 0; i < bench.random_count; i++) {
+      const bool any = i % 2 == 0;
+      contest(next_shape(&draw, any ? 1 : 32), any ? "A B log-uniform" : "A B log-uniform by 32");
+      if (any) contest(next_shape(&draw_by_8, 8), "A B log-uniform by 8");
     }
   }
 }

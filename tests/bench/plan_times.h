@@ -20,7 +20,7 @@ inline bool plan_times_wanted(const char *type) {
 inline random_shape plan_shape_at(size_t i, random_numbers *draw) {
   const size_t fixed_count = sizeof(shapes) / sizeof(*shapes), most = 5000;
   if (i < fixed_count) return {shapes[i].m, shapes[i].n, shapes[i].k, false, false};
-  return i / 2 % 3 < 2 ? next_shape(draw, i / 2 % 3) : next_uniform_shape(draw, most);
+  return i / 2 % 3 < 2 ? next_shape(draw, i / 2 % 3 ? 32 : 1) : next_uniform_shape(draw, most);
 }
 /* Runs `time_shape` on shapes for bench.plan_seconds, the random ones from the first seed on. It has the memory that a
  * call with any of the plans needs for partials. */

@@ -32,12 +32,13 @@ struct random_shape {
   size_t m, n, k;
   bool trans_a, trans_b;
 };
-inline random_shape next_shape(random_numbers *numbers, bool by_32) {
+/* Edges are multiples of `unit`, a divisor of 32. */
+inline random_shape next_shape(random_numbers *numbers, size_t unit) {
   random_shape shape = {};
   size_t *const edges[] = {&shape.m, &shape.n, &shape.k};
   for (size_t *edge : edges) {
     *edge = numbers->log_uniform(32, 8192);
-    if (by_32) *edge -= *edge % 32;
+    *edge -= *edge % unit;
   }
   shape.trans_a = numbers->below(2), shape.trans_b = numbers->below(2);
   return shape;

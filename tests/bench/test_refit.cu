@@ -34,7 +34,7 @@ template <class Acc, class RefitAcc>
 void add_made_up(plan_file *file, const char *type, unsigned hopper, size_t count, const refit_table &table) {
   random_numbers draw = random_from(hopper ? 1 : 2);
   for (size_t i = 0; i < count; i++) {
-    const random_shape s = next_shape(&draw, i / 2 % 2);
+    const random_shape s = next_shape(&draw, i / 2 % 2 ? 32 : 1);
     plan_times times = {{type, s.m, s.n, s.k, s.trans_a, s.trans_b, hopper}, made_mhz, {}};
     times.plans = plans_to_measure<Acc>(times.shape, 132);
     refit_shape shape = {times, 132};
@@ -71,7 +71,7 @@ void add_made_up_mma(plan_file *file, const char *type, size_t count) {
   const refit_mma_table table = known_mma_table(type);
   random_numbers draw = random_from(*type == 't' ? 1 : 2);
   for (size_t i = 0; i < count; i++) {
-    const random_shape s = next_shape(&draw, i / 2 % 2);
+    const random_shape s = next_shape(&draw, i / 2 % 2 ? 32 : 1);
     refit_mma_shape shape = {{{type, s.m, s.n, s.k, false, true, false}, made_mhz, {}}, mma_gpu};
     const refit_mma_estimates estimates = refit_mma_estimate(table, shape);
     for (const gk__mma_plan &plan : mma_plans_to_measure(shape.times.shape, mma_gpu)) {
@@ -151,7 +151,7 @@ TEST(files_of_plans_are_written_and_read) {
 TEST(chosen_plans_are_measured) {
   random_numbers draw = random_from(3);
   for (size_t i = 0; i < 300; i++) {
-    const random_shape s = next_shape(&draw, i / 2 % 2);
+    const random_shape s = next_shape(&draw, i / 2 % 2 ? 32 : 1);
     const plan_shape shape = {i % 7 ? "f32" : "f64", s.m, s.n, s.k, s.trans_a, s.trans_b, i % 3 ? 2u : 0u};
     const std::vector<plan_time> all = i % 7 ? plan_all<float>(shape) : plan_all<double>(shape);
     const std::vector<plan_time> plans =
@@ -233,7 +233,7 @@ TEST(costs_are_found_again) {
 TEST(chosen_plans_of_mma_sync_are_measured) {
   random_numbers draw = random_from(3);
   for (size_t i = 0; i < 300; i++) {
-    const random_shape s = next_shape(&draw, i / 2 % 2);
+    const random_shape s = next_shape(&draw, i / 2 % 2 ? 32 : 1);
     const char *const type = i % 3 == 0 ? "f16" : i % 3 == 1 ? "tf32" : "emulated";
     const refit_mma_shape shape = {{{type, s.m, s.n, s.k, false, true, false}, made_mhz, {}}, mma_gpu};
     const std::vector<gk__mma_plan> plans = mma_plans_to_measure(shape.times.shape, mma_gpu);
