@@ -8963,9 +8963,13 @@ struct gk__wgmma_cluster {
   GK__D unsigned rank() const { return blockIdx.x % size(); } /* rows vary fastest, then columns, then k */
   GK__D unsigned row_rank() const { return blockIdx.x & ((1u << row_shift) - 1); }
   GK__D unsigned col_rank() const { return blockIdx.x >> row_shift & ((1u << col_shift) - 1); }
-  /* The ranks of the 2^col_shift blocks that share a, and of the 2^row_shift that share b. The first is this block. */
-  GK__D unsigned rank_in_row(unsigned i) const { return rank() ^ (i << row_shift); }
-  GK__D unsigned rank_in_col(unsigned i) const { return rank() ^ i; }
+  /* The rank of block i of those that load a stage of this one: of its row, which shares a, this one first; then of the
+   * others in its column, which share b. */
+  GK__HD unsigned sharer_count() const { return (1u << row_shift) + (1u << col_shift) - 1; }
+  GK__D unsigned sharer(unsigned i) const {
+    const unsigned in_row = 1u << col_shift;
+    return rank() ^ (i < in_row ? i << row_shift : i - in_row + 1);
+  }
   GK__D unsigned tile_rank() const { return blockIdx.x & ((1u << tile_shift()) - 1); }
   GK__D unsigned k_rank() const { return rank() >> tile_shift(); }
   GK__D unsigned cluster_idx() const { return blockIdx.x / size(); }
@@ -9075,16 +9079,11 @@ template <class Shape> struct gk__wgmma_pipeline : gk__pipeline_state<0> {
   GK__D gk__wgmma_pipeline(unsigned char *shared, const gk__wgmma_params &p)
       : base{gk__shared_address(shared) + Shape::staging_bytes, 0, p.stages, 0, 0},
         mma_cols(Shape::col_options::has_fewer ? p.mma_cols : Shape::most_cols),
-        stage_bytes(Shape::stage_bytes(mma_cols)), slabs_stored(0),
-        release_count((1u << p.cluster.col_shift) + (1u << p.cluster.row_shift) - 1), staging(shared) {
+        stage_bytes(Shape::stage_bytes(mma_cols)), slabs_stored(0), release_count(p.cluster.sharer_count()),
+        staging(shared) {
     barriers = data + stages * stage_bytes;
-    const unsigned lane_id = threadIdx.x % 32, in_row = 1u << p.cluster.col_shift;
-    unsigned rank = p.cluster.rank();
-    if (lane_id < in_row)
-      rank = p.cluster.rank_in_row(lane_id);
-    else if (lane_id < release_count)
-      rank = p.cluster.rank_in_col(lane_id - in_row + 1);
-    release_barriers = gk__ptx_mapa_shared_cluster(barriers, rank);
+    release_barriers = gk__ptx_mapa_shared_cluster(
+        barriers, p.cluster.sharer(threadIdx.x % 32 < release_count ? threadIdx.x % 32 : 0));
   }
   GK__D unsigned stage_address() const { return data + stage_idx * stage_bytes; }
   /* Completes when all partials of the cluster reduction have arrived. */
@@ -9147,7 +9146,7 @@ GK__D void gk__wgmma_produce(const gk__wgmma_params &p, gk__wgmma_pipeline<Shape
   const unsigned share_shift = OfB ? p.cluster.row_shift : p.cluster.col_shift;
   unsigned ranks = 0; /* a mask of the blocks that share it */
   for (unsigned i = 0; i < 1u << share_shift; i++)
-    ranks |= 1u << (OfB ? p.cluster.rank_in_col(i) : p.cluster.rank_in_row(i));
+    ranks |= 1u << (p.cluster.rank() ^ (i << (OfB ? 0 : p.cluster.row_shift)));
   for (unsigned tile_idx = p.first_tile + p.cluster.cluster_idx(); tile_idx < p.end_tile;
        tile_idx += p.cluster.cluster_count()) {
     const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx);
@@ -9862,8 +9861,8 @@ template <class Element> int gk__rows_begin(const gk__operand_view<Element> &v) 
 /* What a k block takes longer for each row of a tile of a, or column of one of b, in 1/100 ns: a line for each
  * gk__rows_begin, and one for operands that begin elsewhere if b is in registers; a column for each share_shift. */
 inline unsigned gk__load_time(bool of_b, int rows_begin, bool in_registers, unsigned share_shift) {
-  static const unsigned of_a[][3] = {{55, 46, 26}, {108, 90, 52}, {166, 100, 64}, {193, 117, 74}},
-                        times_of_b[][3] = {{11, 8, 3}, {78, 60, 24}, {123, 69, 31}, {99, 55, 25}};
+  static const unsigned of_a[][3] = {{69, 58, 34}, {116, 98, 58}, {172, 107, 70}, {218, 136, 89}},
+                        times_of_b[][3] = {{14, 11, 5}, {80, 61, 26}, {128, 73, 34}, {103, 58, 28}};
   const int line = in_registers && rows_begin == GK__ELSEWHERE ? 3 : rows_begin;
   return (of_b ? times_of_b : of_a)[line][share_shift];
 }
@@ -9889,28 +9888,28 @@ struct gk__wgmma_query {
   }
 };
 /* The ns in which memory and L2 provide the operands: 4.4 TB/s, less if more groups of tiles read an operand, and if
- * pairs of blocks that share the other operand wait for each other. A group is the tiles of a cluster. */
+ * blocks split k. A group is the tiles of a cluster. */
 inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_groups, size_t col_groups,
-                                  const gk__wgmma_cluster &cluster) {
-  const auto time = [&](size_t extent, size_t groups, unsigned shift_of_other) {
+                                  unsigned partitions) {
+  const auto time = [&](size_t extent, size_t groups) {
     const double lines = static_cast<double>(extent * query.batch * query.terms) * static_cast<double>(query.k);
-    return lines * 128 / 4400 * (1 + .38 * gk__ceil_log2(groups)) * (shift_of_other == 1 ? 1.49 : 1);
+    return lines * 128 / 4400 * (1 + .32 * gk__ceil_log2(groups));
   };
-  return time(query.row_count() * query.split, col_groups, cluster.row_shift) +
-         time(query.col_count(), row_groups, cluster.col_shift);
+  return (time(query.row_count() * query.split, col_groups) + time(query.col_count(), row_groups)) *
+         (1 + .05 * gk__ceil_log2(partitions));
 }
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
  * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load. That
  * is less if the operand is shared, and more for columns of b that do not begin at a line of 128 bytes. Clusters of
  * more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run at once.
  *
- * Fitted on an H200, in CUDA graphs, to the choices among 95,000 plans for 9,300 products of half types and tf32, whose
- * rows begin at multiples of 16 bytes; `make bench-refit` fits only the other kernels. Choices take 1.8 % (half types),
- * 2.0 % (tf32 with K-major operands) and 1.3 % (other tf32) longer than the best plan that was measured. For 23, 22 and
- * 15 % of the products it is best that four blocks share an operand: these take 0.96, 0.95 and 0.97 of the time of the
- * best plan with pairs, one in a hundred 0.87, 0.86 and 0.92. In an earlier fit 2,027 products for which it is among
- * the best to split k by 3, 5, 6 or 7 take 0.990 (half types) and 0.984 (tf32) of their time with powers of two alone.
- */
+ * Fitted on an H200, in CUDA graphs, to the choices among 140,000 plans for 11,000 products of half types and tf32
+ * whose rows begin at multiples of 16 bytes; `make bench-refit` fits only the other kernels. Choices take 2.0 % (half
+ * types), 2.6 % (tf32 with K-major operands) and 1.3 % (other tf32) longer than the best plan that was measured. For
+ * 23, 22 and 15 % of the products it is best that four blocks share an operand: these take 0.96, 0.95 and 0.97 of the
+ * time of the best plan with pairs, one in a hundred 0.87, 0.86 and 0.92. In an earlier fit 2,027 products for which it
+ * is among the best to split k by 3, 5, 6 or 7 take 0.990 (half types) and 0.984 (tf32) of their time with powers of
+ * two alone. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &of_tile,
                                          const gk__wgmma_cluster &cluster) {
   const size_t row_groups = gk__tile_count(query.row_count(), of_tile.row_count << cluster.row_shift),
@@ -9931,16 +9930,16 @@ inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk_
        gk_round_up(of_tile.col_count, static_cast<size_t>(query.box_cols)) *
            gk__load_time(true, b_begins, query.in_registers, cluster.row_shift)) *
       busy_sms / query.sms;
-  const size_t k_block_time = of_tile.k_block_time + load_time / 100 + (cluster.tile_shift() > 1 ? 8 : 0);
+  const size_t k_block_time = of_tile.k_block_time + load_time / 100;
   /* The barriers. If the blocks split k, also the time of each 1024 accumulators of the tile, which are sent, and of
    * each 1024 that this block reduces. */
-  const size_t split_time = 698 + (tile_items * 94 + cluster.most_items(tile_items, of_tile.mma_cols) * 278) / 1024,
-               cluster_time = (cluster.tile_shift() > 0 ? 40 : 0) + (cluster.partitions > 1 ? split_time : 0);
+  const size_t split_time = 708 + (tile_items * 74 + cluster.most_items(tile_items, of_tile.mma_cols) * 242) / 1024,
+               cluster_time = (cluster.tile_shift() > 0 ? 91 : 0) + (cluster.partitions > 1 ? split_time : 0);
   const double tiles_time =
       static_cast<double>(gk_ceil_div(all, at_once) *
                           (gk_ceil_div(query.k, cluster.partitions) * k_block_time + of_tile.overhead + cluster_time));
   /* The two overlap, but not wholly. */
-  const double x = tiles_time * tiles_time, y = gk__wgmma_read_time(query, row_groups, col_groups, cluster);
+  const double x = tiles_time * tiles_time, y = gk__wgmma_read_time(query, row_groups, col_groups, cluster.partitions);
   return static_cast<unsigned long long>(sqrt(sqrt(x * x + y * y * y * y)));
 }
 /* The tile and the cluster that take the least time. */
