@@ -11,7 +11,8 @@
 #   lean                      kernels of products in a file that reduces and scans: they would take time in every file
 #   bench                     errors in the sources of the bench, which are compiled as far as PTX that is not optimised
 #   overlapping OBJECT        notes of ptxas in OBJECT.log (C7507 to C7520) that it makes the products of Hopper's
-#                             tensor cores wait for each other, which is no warning to it
+#                             tensor cores wait for each other, which is no warning to it; and kernels of these products
+#                             that spill registers, which made short ones take 1.3 times as long
 #   registers TARGET OBJECT   kernels of products, whose PTX is in the folder OBJECT.kept, without launch bounds, or that
 #                             take more registers than the blocks have that their bounds promise on one multiprocessor:
 #                             65536 from sm_75 on, given out to warps by 256. Where that is too few for what a kernel
@@ -118,6 +119,10 @@ overlapping)
   sed -n "$notes" "$temp/log" >"$temp/notes"
   some . "$temp/notes"
   sed -n "$notes" "$1.log" | no 'products wait for each other'
+  awk '/Compiling entry function/ { split($0, quoted, "\047"); name = quoted[2] }
+    /bytes spill stores/ && name ~ /wgmma_kernel/ { split($0, part, ","); print part[2] + 0, name }' "$1.log" >"$temp/spilled"
+  some '^0 .*wgmma_kernel' "$temp/spilled"
+  grep -v '^0 ' "$temp/spilled" | no 'bytes spilled'
   ;;
 registers)
   grep -nE '__CUDA_ARCH__ *[<>=]+ *8[1-9]' gpukit.cuh | no 'their PTX is not that of sm_80'
