@@ -8911,8 +8911,8 @@ __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small
  * One kernel by wgmma. The blocks are warp-specialised: in the producer warpgroup one thread for each operand issues
  * the loads, and one or more consumer warpgroups multiply. TMA loads boxes of 128 bytes by a number of rows, with the
  * 128-byte swizzle, and fills zeros beyond the ends of a matrix. Each stage of the ring has a full barrier and an empty
- * barrier. The blocks are persistent. L2 bounds the loads. So the blocks of a cluster may compute adjacent tiles, of
- * which two or four share an operand: each loads a part of it, and multicasts that. If a product has few tiles, the
+ * barrier. The blocks are persistent. L2 bounds the loads. So the blocks of a cluster may compute adjacent tiles. Two
+ * or four of them then share an operand: each loads a part of it, and multicasts that. If a product has few tiles, the
  * blocks of a cluster split the k of a tile, and reduce their accumulators through distributed shared memory.
  *
  * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
@@ -8923,9 +8923,9 @@ __global__ void __launch_bounds__(gk__small_mma_tile::most_warps * 32) gk__small
  * thread has rows g and g + 8 of the 16 rows of its warp (g = lane / 4). Which rows of a box these are is free; the
  * kernel takes adjacent ones: one 8-byte load reads both, and half a warp has no bank conflicts.
  *
- * A K-major A need not be aligned (gk__plan_operands says for which B). TMA requires that rows are a multiple of 16
- * bytes apart, and reads an additional sector of a row that does not begin at a multiple of 32 bytes. But rows 2, 4, 8
- * or 16 apart are a multiple of 32 bytes apart. So A is split into that many matrices of every 2nd, 4th ... row, and
+ * TMA requires that rows begin at multiples of 16 bytes. It reads an additional sector of a row that does not begin at
+ * a multiple of 32 bytes. A K-major A need not be aligned to 16 bytes (gk__plan_operands says for which B): rows 2, 4,
+ * 8 or 16 apart are a multiple of 32 bytes apart. So A is split into that many matrices of every 2nd, 4th ... row, and
  * each has its own tiles. A tensor map holds them side by side: a row of the map is that many rows of A. The loads of a
  * row begin at the sector that holds its first element. B is loaded from the same k, which may be below 0; TMA fills
  * zeros there and beyond the end of k. The tile of A has elements of other rows in these places. They may be NaN, so
@@ -8963,9 +8963,9 @@ struct gk__wgmma_cluster {
   GK__D unsigned rank() const { return blockIdx.x % size(); } /* rows vary fastest, then columns, then k */
   GK__D unsigned row_rank() const { return blockIdx.x & ((1u << row_shift) - 1); }
   GK__D unsigned col_rank() const { return blockIdx.x >> row_shift & ((1u << col_shift) - 1); }
-  /* The rank of block i of those that load a stage of this one: of its row, which shares a, this one first; then of the
-   * others in its column, which share b. */
-  GK__HD unsigned sharer_count() const { return (1u << row_shift) + (1u << col_shift) - 1; }
+  /* The blocks that load to a stage of this one: first this one, then the others of its row, which share a, then the
+   * others of its column, which share b. sharer(i) is the rank of the i-th. */
+  GK__D unsigned sharer_count() const { return (1u << row_shift) + (1u << col_shift) - 1; }
   GK__D unsigned sharer(unsigned i) const {
     const unsigned in_row = 1u << col_shift;
     return rank() ^ (i < in_row ? i << row_shift : i - in_row + 1);
@@ -9716,9 +9716,10 @@ template <class Out, class Func> struct gk__wgmma_tile_kernel {
   /* How many blocks share a multiprocessor. If it has several tiles to compute and k is short, one block stores its
    * tile while the others multiply: 1000 products of 64 x 64 x 64 of half types take 0.70 of the time, of 80 x 48 x 48
    * 0.84 (H200). But then each block has fewer stages. If they hold less than half of its k, products take longer: 1.10
-   * times for 300 of 128 x 128 x 1024. If all tiles run at once, there is room for blocks of the next launch, which
-   * begins early. That pays if the stages hold all of k: 154 random products of half types take 0.97 of the time, 56 of
-   * them with few tiles 0.93, but with twice that k up to 1.17 (CUDA graphs). */
+   * times for 300 of 128 x 128 x 1024. If all tiles run at once, smaller rings leave room for blocks of the next
+   * launch, which begins early. That pays if the stages hold all of k: 154 random products of half types take 0.97 of
+   * the time, and 56 of them with few tiles 0.93. With twice that k, products take up to 1.17 times as long (CUDA
+   * graphs). */
   unsigned blocks_for(unsigned k_blocks, bool one_wave) const {
     unsigned blocks = resident;
     while (blocks > 1 && k_blocks > stages(blocks) * (one_wave ? 1 : 2)) blocks--;
@@ -9853,20 +9854,21 @@ template <class Element> bool gk__rows_begin_at(const gk__operand_view<Element> 
   const size_t items = bytes / gk__tensor_type<Element>::bytes;
   return reinterpret_cast<uintptr_t>(v.data) % bytes == 0 && v.leading_dim % items == 0 && v.stride_batch % items == 0;
 }
-/* Where the rows of an operand begin, of which its load time depends: at lines of 128 bytes, at sectors of 32 bytes, or
- * elsewhere. Those of a split operand are read from the beginning of a sector. */
+/* Where the rows of an operand begin, because its load time depends on it: at lines of 128 bytes, at sectors of 32
+ * bytes, or elsewhere. Those of a split operand are read from the beginning of a sector. */
 enum { GK__AT_LINES, GK__AT_SECTORS, GK__ELSEWHERE };
 template <class Element> int gk__rows_begin(const gk__operand_view<Element> &v) {
   if (v.split > 1) return GK__AT_SECTORS;
   return gk__rows_begin_at(v, 128) ? GK__AT_LINES : gk__rows_begin_at(v, 32) ? GK__AT_SECTORS : GK__ELSEWHERE;
 }
-/* What a k block takes longer for each row of a tile of a, or column of one of b, in 1/100 ns: a line for each
- * gk__rows_begin, and one for operands that begin elsewhere if b is in registers; a column for each share_shift. */
+/* What a k block takes longer for each row of a tile of a, or column of one of b, in 1/100 ns. The tables have three
+ * entries, one for each share_shift, for each value of gk__rows_begin. The last three are for operands that begin
+ * elsewhere if b is in registers. */
 inline unsigned gk__load_time(bool of_b, int rows_begin, bool in_registers, unsigned share_shift) {
-  static const unsigned of_a[][3] = {{69, 58, 34}, {116, 98, 58}, {172, 107, 70}, {218, 136, 89}},
+  static const unsigned times_of_a[][3] = {{69, 58, 34}, {116, 98, 58}, {172, 107, 70}, {218, 136, 89}},
                         times_of_b[][3] = {{14, 11, 5}, {80, 61, 26}, {128, 73, 34}, {103, 58, 28}};
-  const int line = in_registers && rows_begin == GK__ELSEWHERE ? 3 : rows_begin;
-  return (of_b ? times_of_b : of_a)[line][share_shift];
+  const int begin_idx = in_registers && rows_begin == GK__ELSEWHERE ? 3 : rows_begin;
+  return (of_b ? times_of_b : times_of_a)[begin_idx][share_shift];
 }
 struct gk__wgmma_choice {
   int kernel_idx;
@@ -9877,7 +9879,7 @@ struct gk__wgmma_choice {
 /* What a plan depends on. k: in k blocks; split: how many matrices a is split into; terms: of an operand. */
 struct gk__wgmma_query {
   size_t m, n, k, batch, split;
-  int a_begins, b_begins; /* gk__rows_begin */
+  int a_begins, b_begins; /* gk__rows_begin of the kernel's a and b, which are B^T and A^T if swapped */
   unsigned terms, sms;
   unsigned box_cols; /* the columns of b that TMA loads are a multiple of this */
   bool in_registers, swapped;
@@ -9902,16 +9904,16 @@ inline double gk__wgmma_read_time(const gk__wgmma_query &query, size_t row_group
 }
 /* The expected time of a product in ns, if each SM computes one tile at a time; ~0: not by this cluster. A k block
  * takes the time of its wgmma, and some for each row of an operand, because L2 bounds these loads if all SMs load. That
- * is less if the operand is shared, and more for columns of b that do not begin at a line of 128 bytes. Clusters of
- * more than two blocks leave SMs idle; these and clusters that split k are for products whose tiles all run at once.
+ * is less if the operand is shared, and more if its rows do not begin at lines of 128 bytes. Clusters of more than two
+ * blocks leave SMs idle; these and clusters that split k are for products whose tiles all run at once.
  *
  * Fitted on an H200, in CUDA graphs, to the choices among 140,000 plans for 11,000 products of half types and tf32
  * whose rows begin at multiples of 16 bytes; `make bench-refit` fits only the other kernels. Choices take 2.0 % (half
- * types), 2.6 % (tf32 with K-major operands) and 1.3 % (other tf32) longer than the best plan that was measured. For
- * 23, 22 and 15 % of the products it is best that four blocks share an operand: these take 0.96, 0.95 and 0.97 of the
- * time of the best plan with pairs, one in a hundred 0.87, 0.86 and 0.92. In an earlier fit 2,027 products for which it
- * is among the best to split k by 3, 5, 6 or 7 take 0.990 (half types) and 0.984 (tf32) of their time with powers of
- * two alone. */
+ * types), 2.6 % (tf32 with K-major operands) and 1.3 % (other tf32) longer than the best plan that was measured. The
+ * best plan of 23, 22 and 15 % of the products shares an operand among four blocks. It takes 0.96, 0.95 and 0.97 of the
+ * time of the best plan with pairs, for one product in a hundred at most 0.87, 0.86 and 0.92. In an earlier fit 2,027
+ * products for which it is among the best to split k by 3, 5, 6 or 7 take 0.990 (half types) and 0.984 (tf32) of their
+ * time with powers of two alone. */
 inline unsigned long long gk__wgmma_time(const gk__wgmma_query &query, const gk__wgmma_tile_cost &of_tile,
                                          const gk__wgmma_cluster &cluster) {
   const size_t row_groups = gk__tile_count(query.row_count(), of_tile.row_count << cluster.row_shift),
@@ -9951,7 +9953,7 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_kernel_cost *kernel_cos
   for (int i = 0; i < kernel_count; i++)
     for (unsigned option = 0; option < kernel_costs[i].option_count; option++) {
       const gk__wgmma_tile_cost of_tile = kernel_costs[i].tile_cost(option);
-      for (unsigned shape = 0; shape < 72; shape++) {
+      for (unsigned shape = 0; shape < 8 * 3 * 3; shape++) { /* 1 to 8 partitions, and two shifts of 0 to 2 */
         const gk__wgmma_cluster cluster = {shape / 9 + 1, shape / 3 % 3, shape % 3};
         if (cluster.size() > 8) continue;
         const unsigned long long time = gk__wgmma_time(query, of_tile, cluster);
@@ -10010,12 +10012,12 @@ template <int Products, bool InRegisters, class... Tiles> struct gk__wgmma_tiles
     query.batch = whole_batch;
     query.split = p.a.split;
     query.terms = Products > 1 ? GK__BF16_TERMS : 1;
-    query.a_begins = gk__rows_begin(p.a);
-    query.b_begins = gk__rows_begin(p.b);
     query.in_registers = InRegisters;
+    query.swapped = InRegisters && !p.a.k_major;
+    query.a_begins = gk__rows_begin(query.swapped ? p.b : p.a);
+    query.b_begins = gk__rows_begin(query.swapped ? p.a : p.b);
     query.sms = static_cast<unsigned>(call.gpu.sms);
     query.box_cols = InRegisters || p.b.k_major ? 1 : 128 / gk__tensor_type<Element>::bytes;
-    query.swapped = InRegisters && !p.a.k_major;
     const gk__cut_plan<gk__wgmma_choice> cut =
         gk__cached_plan(query, [](const gk__wgmma_query &asked) { return plan(asked); });
     return cut.run(p, [&](const gk__tensor_args<Element, Out, Func> &panel, const gk__wgmma_choice &choice) {

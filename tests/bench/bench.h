@@ -85,7 +85,7 @@ struct bench_state {
   bool plans;          /* products by every plan that can be asked for, beside the chosen one, and nothing else */
   double plan_seconds; /* for the times of plans of each type, for bench-refit, and nothing else; 0: as usual */
   std::vector<uint64_t> seeds; /* of the random shapes and sizes */
-  size_t random_count;         /* shapes from each seed; of sizes four fifths of that */
+  size_t random_count;         /* shapes from each seed, and half as many by 8; of sizes four fifths of that */
   cudaStream_t stream;
   gk_device_info device;
   char *in, *out;  /* arrays: `capacity` bytes each */

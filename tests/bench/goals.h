@@ -193,7 +193,7 @@ inline random_figures random_figures_of(std::vector<const bench_row *> rows) {
   return f;
 }
 
-/* The kinds of random shapes, each by itself and for each type; of products also both log-uniform kinds together. */
+/* The kinds of random shapes, each by itself and for each type; of products also multiples of 32 and any together. */
 struct random_kind {
   const char *title, *group;
   const char *what[2]; /* rows of either; NULL: none */

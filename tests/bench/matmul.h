@@ -303,7 +303,8 @@ static void matmul_variety(matmul_call<float> call) {
 template <class T> static void matmul_variety(const matmul_call<T> &) {}
 
 /* Random shapes, the same ones for each type: as many of multiples of 32 as of any edges, and as many of multiples of
- * 8. Rows of half types then begin at 16 bytes, which all kernels load at once, but not at sectors of memory. */
+ * 8. With these, rows of half types begin at multiples of 16 bytes, so none needs a copy, but rarely all at sectors of
+ * 32 bytes. */
 template <class T> static void matmul_random(matmul_call<T> call) {
   for (const uint64_t seed : bench.seeds) {
     random_numbers draw = random_from(seed), draw_by_8 = random_from(~seed);

@@ -120,7 +120,8 @@ overlapping)
   some . "$temp/notes"
   sed -n "$notes" "$1.log" | no 'products wait for each other'
   awk '/Compiling entry function/ { split($0, quoted, "\047"); name = quoted[2] }
-    /bytes spill stores/ && name ~ /wgmma_kernel/ { split($0, part, ","); print part[2] + 0, name }' "$1.log" >"$temp/spilled"
+    /bytes spill stores/ && name ~ /wgmma_kernel/ { split($0, part, ","); print part[2] + 0, name }' "$1.log" \
+    >"$temp/spilled"
   some '^0 .*wgmma_kernel' "$temp/spilled"
   grep -v '^0 ' "$temp/spilled" | no 'bytes spilled'
   ;;

@@ -274,9 +274,9 @@ TEST(rings_of_stages) {
   check_rings<__nv_bfloat16>(hook_wgmma_tile_set<6, __nv_bfloat16>());
 }
 
-/* Clusters of tiles of which some are beyond C, one of them in both directions. Its block must not run ahead of the others
- * because it has nothing to load: about one of a hundred launches did not end. There is a beta, because without one a
- * tile begins in C. With it launches give A B and zeros in turn. */
+/* Clusters that have tiles beyond C in both directions. The blocks of these must not run ahead of the others because
+ * they have nothing to load: about one of a hundred launches did not end. There is a beta, because without one a tile
+ * begins in C. With it launches give A B and zeros in turn. */
 TEST(a_tile_of_a_cluster_beyond_c) {
   require_wgmma<__half>(GK_PRECISION_DEFAULT);
   const size_t m = 1312, n = 160, k = 3680;
