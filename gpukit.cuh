@@ -10981,11 +10981,11 @@ inline bool gk__copy_pays(const gk__product &p, const gk__product_plan &plan, bo
 }
 /* Plans how the kernel of plan->plan reads the operands. Returns whether one would be copied if A were not split. */
 inline bool gk__plan_operands(const gk__product &p, gk__product_plan *plan) {
-  const bool tf32 = p.precision == GK_PRECISION_TF32, by_tma = plan->plan == GK_PLAN_WGMMA;
+  const bool by_tma = plan->plan == GK_PLAN_WGMMA;
   const size_t large_a = size_t(6) << 20; /* bytes */
   /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. mma.sync takes the operands of
    * emulated fp32, which are copied anyway, K-major: its kernel then has half as many instructions to read them. */
-  const bool one_k_major = tf32 && by_tma && !p.a.k_major && !p.b.k_major;
+  const bool one_k_major = p.precision == GK_PRECISION_TF32 && by_tma && !p.a.k_major && !p.b.k_major;
   const bool both_k_major = p.in_terms() && !by_tma;
   plan->a = gk__plan_copy(p, p.a, p.m, both_k_major ? !p.a.k_major : one_k_major && p.m <= p.n);
   plan->b = gk__plan_copy(p, p.b, p.n, both_k_major ? !p.b.k_major : one_k_major && p.m > p.n);
